@@ -298,6 +298,9 @@ fn lines_that_are_set_everywhere_are_taken_or_refused_with_a_reason() {
             let report = json(folder.path(), &sets);
             follow(&hosts, &report);
             let refused = report["plans"].as_array().unwrap().iter();
+            // A depth of a device alone leaves the drivers as they are.
+            let boots = |plan: &&Value| plan["plan"]["reboot"] == true;
+            assert!(lines.contains(&&module) || !refused.clone().any(|plan| boots(&plan)));
             let refused = refused.flat_map(|plan| plan["refused"].as_array().unwrap());
             // Only a depth that something else does not give is out of reach of these.
             for refused in refused {

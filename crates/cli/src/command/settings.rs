@@ -7,7 +7,7 @@ use clap::Args;
 use crate::{
     Result, json,
     output::Outputs,
-    settings::{self, Comparison, Fleet, Form, Model, differences, plans, wanted},
+    settings::{self, Aim, Comparison, Fleet, Form, Model, differences, plans, wanted},
 };
 
 /// Compare the settings of many hosts, and plan what makes them alike
@@ -52,7 +52,8 @@ impl Settings {
         let (differences, uneven) = differences(&fleet);
         let model = self.like.as_deref().map_or(Model::Most, Model::Host);
         let wanted = wanted(&fleet, &differences, &model, &self.set)?;
-        let plans = plans(&fleet, &wanted);
+        let aim = if self.set.is_empty() { Aim::Alike } else { Aim::Lines };
+        let plans = plans(&fleet, &wanted, aim);
         let comparison = Comparison { fleet, differences, uneven, plans };
         match file {
             Some(file) => file.write(|file| self.print(&comparison, file))?,

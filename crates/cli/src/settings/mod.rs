@@ -20,7 +20,7 @@ mod wanted;
 pub(crate) use difference::{Difference, Uneven, differences};
 pub(crate) use fleet::Fleet;
 pub(crate) use json::render as render_json;
-pub(crate) use plan::{HostPlan, plans};
+pub(crate) use plan::{Aim, HostPlan, plans};
 pub(crate) use scripts::{Form, script};
 pub(crate) use table::render;
 pub(crate) use wanted::{Model, wanted};

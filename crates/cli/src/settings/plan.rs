@@ -73,12 +73,23 @@ impl Plan {
     }
 }
 
+/// What a plan is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// To do what lines say, and no more.
+    Lines,
+    /// To be as other hosts are: a driver is made as deep as a device behind it has to be.
+    Alike,
+    /// To have again what was, whatever that takes.
+    Back,
+}
+
 /// The plans of those hosts that have one.
-pub(crate) fn plans(fleet: &Fleet, wanted: &[Vec<Knob>]) -> Vec<HostPlan> {
+pub(crate) fn plans(fleet: &Fleet, wanted: &[Vec<Knob>], aim: Aim) -> Vec<HostPlan> {
     let plans = (0..).zip(fleet.hosts.iter().zip(wanted)).map(|(place, (host, wanted))| {
-        let forth = Planning::of(fleet, host, wanted, false);
+        let forth = Planning::of(fleet, host, wanted, aim);
         let before: Vec<Knob> = forth.plan.steps().filter_map(|step| step.was).collect();
-        let back = Planning::of(fleet, &forth.after, &before, true);
+        let back = Planning::of(fleet, &forth.after, &before, Aim::Back);
         let unknown = forth.plan.steps().filter(|step| step.was.is_none()).count();
         HostPlan {
             host: place,
@@ -96,8 +107,7 @@ struct Planning<'a> {
     fleet: &'a Fleet,
     host: &'a Host,
     wanted: &'a [Knob],
-    /// Whether it is the way back: then what was is had again, whatever that takes.
-    restores: bool,
+    aim: Aim,
     /// The host as it is after the lines so far.
     after: Host,
     plan: Plan,
@@ -105,10 +115,10 @@ struct Planning<'a> {
 }
 
 impl<'a> Planning<'a> {
-    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob], restores: bool) -> Self {
+    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob], aim: Aim) -> Self {
         let (plan, refused) = (Plan::default(), Vec::new());
         let after = host.clone();
-        let mut planning = Self { fleet, host, wanted, restores, after, plan, refused };
+        let mut planning = Self { fleet, host, wanted, aim, after, plan, refused };
         planning.host_wide();
         let depths: Vec<Option<u32>> =
             (0..host.drivers.len()).map(|module| planning.module(module)).collect();
@@ -122,7 +132,7 @@ impl<'a> Planning<'a> {
         }
         if planning.plan.reboots {
             for (module, depth) in depths.iter().enumerate() {
-                depth.into_iter().for_each(|depth| planning.after.boot(module, *depth));
+                depth.iter().for_each(|depth| planning.after.boot(module, *depth));
             }
         }
         devices.into_iter().for_each(|device| planning.at_last(device));
@@ -132,14 +142,13 @@ impl<'a> Planning<'a> {
     /// Policies, throttling and options, which wait for nothing.
     fn host_wide(&mut self) {
         for knob in self.wanted {
-            match knob {
-                Knob::PathPolicy { .. } | Knob::QueueFull { .. } | Knob::Advanced { .. } => {
-                    if self.is_taken(knob) {
-                        let reboots = knob.effect() == Effect::HostReboot;
-                        self.add(*knob, if reboots { When::Before } else { When::Now });
-                    }
-                }
-                _ => {}
+            let is_meant = matches!(
+                knob,
+                Knob::PathPolicy { .. } | Knob::QueueFull { .. } | Knob::Advanced { .. }
+            );
+            let reboots = knob.effect() == Effect::HostReboot;
+            if is_meant {
+                self.try_add(*knob, if reboots { When::Before } else { When::Now });
             }
         }
     }
@@ -162,6 +171,7 @@ impl<'a> Planning<'a> {
             _ => None,
         });
         let needs = needs.max().filter(|needs| in_force.is_none_or(|depth| *needs > depth));
+        let needs = needs.filter(|_| self.aim != Aim::Lines || set.is_some());
         let reaches = module.depth.or(in_force);
         let depth = match (set, needs) {
             (Some(set), _) => set,
@@ -231,7 +241,7 @@ impl<'a> Planning<'a> {
             match self.reach(id) {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
-                Some(reach) => self.refuse(&knob, format!("its driver gives {reach} at most")),
+                Some(reach) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
                 None => self.refuse(
                     &knob,
                     "nothing tells which driver it is behind (`storage core adapter list`, `storage \
@@ -252,7 +262,7 @@ impl<'a> Planning<'a> {
         match is {
             Some(is) if refuses && value > is && self.after.is_set_to(&knob) != Some(knob) => {
                 let reach = self.reach(id);
-                if !self.restores || reach.is_none_or(|reach| value > reach) {
+                if self.aim != Aim::Back || reach.is_none_or(|reach| value > reach) {
                     self.refuse(&knob, format!("its Device Max Queue Depth is {is}; set the depth of its driver as well"));
                     return;
                 }

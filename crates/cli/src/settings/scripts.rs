@@ -33,12 +33,13 @@ pub(crate) fn script(comparison: &Comparison, form: Form, out: &mut dyn Write) -
 
 /// What is done when, of one host.
 type Part = fn(&Plan) -> &[Step];
+/// The way there, or back.
+type Half = fn(&HostPlan) -> &Plan;
 
 fn lines(comparison: &Comparison, form: Form) -> String {
     let mut out = String::new();
-    let halves: [(&str, &str, fn(&HostPlan) -> &Plan); 2] =
-        [("The plan", "", |plan| &plan.plan), ("The way back", "# ", |plan| &plan.undo)];
-    for (title, before, of) in halves {
+    let (forth, back): (Half, Half) = (|plan| &plan.plan, |plan| &plan.undo);
+    for (title, before, of) in [("The plan", "", forth), ("The way back", "# ", back)] {
         let mut text = part(comparison, form, of, |plan| &plan.now, false);
         if !text.is_empty() {
             text = format!("# At once\n{text}");
@@ -58,13 +59,7 @@ fn lines(comparison: &Comparison, form: Form) -> String {
 }
 
 /// The lines of a part for each host; with those around its reboot.
-fn part(
-    comparison: &Comparison,
-    form: Form,
-    of: fn(&HostPlan) -> &Plan,
-    steps: Part,
-    reboots: bool,
-) -> String {
+fn part(comparison: &Comparison, form: Form, of: Half, steps: Part, reboots: bool) -> String {
     let mut out = String::new();
     for host in &comparison.plans {
         let plan = of(host);
