@@ -420,6 +420,34 @@ fn captures_show_the_limit_that_was_in_force() {
 }
 
 #[test]
+fn what_a_vendor_says_is_told_with_a_line_for_its_devices_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = |name: &str, vendor: &str| {
+        format!(
+            "{name}\n   Devfs Path: x\n   Vendor: {vendor}\n   Device Max Queue Depth: 256\n   No of \
+             outstanding IOs with competing worlds: 32\n"
+        )
+    };
+    let own = [device("naa.6f47acc1", "SolidFir"), device("naa.6f47acc2", "SolidFir")].concat();
+    let file = folder.path().join("esx.txt");
+    let told = |other: &str| {
+        fs::write(&file, own.clone() + &device(other, "ACME")).unwrap();
+        json(folder.path(), &[])["vendors"].clone()
+    };
+    let expected = |names: Value| {
+        let is = serde_json::json!([{ "dsnro": 32, "devices": 2 }]);
+        serde_json::json!([
+            { "array": "SolidFire", "dsnro": 256, "source": "S4", "is": is, "names": names }
+        ])
+    };
+    assert_eq!(told("naa.7"), expected("naa.6f47acc*".into()));
+    assert_eq!(told("naa.6f47acc3"), expected(Value::Null));
+    let line = "storage core device set -d 'naa.6f47acc*' -O 300";
+    let said = settings(folder.path(), &["--set", line]).out;
+    assert!(said.contains("sched-num-req-outstanding to 300: allowed is 1 to 256"), "{said}");
+}
+
+#[test]
 fn hosts_that_are_alike_are_told_so() {
     let hosts = &five()[2..4];
     let said = settings(folder(hosts).path(), &[]);

@@ -257,10 +257,13 @@ impl<'a> Planning<'a> {
 
     fn dsnro_at_last(&mut self, id: DeviceId, value: u32, when: When) {
         let knob = Knob::SchedNumReqOutstanding { device: id, value };
+        if self.after.is_set_to(&knob) == Some(knob) || !self.is_taken(&knob) {
+            return;
+        }
         let is = self.after.device(id).and_then(|device| device.max_depth);
         let refuses = self.host.version().refuses_dsnro_above_depth();
         match is {
-            Some(is) if refuses && value > is && self.after.is_set_to(&knob) != Some(knob) => {
+            Some(is) if refuses && value > is => {
                 let reach = self.reach(id);
                 if self.aim != Aim::Back || reach.is_none_or(|reach| value > reach) {
                     self.refuse(&knob, format!("its Device Max Queue Depth is {is}; set the depth of its driver as well"));

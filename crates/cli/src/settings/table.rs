@@ -8,7 +8,7 @@ use knobs::{VENDOR_ADVICE, VendorAdvice};
 use super::{
     Comparison,
     difference::{Difference, Value},
-    fleet::Fleet,
+    fleet::{Fleet, Known},
     plan::{HostPlan, Plan},
 };
 use crate::{
@@ -201,8 +201,10 @@ fn vendors(fleet: &Fleet) -> String {
             advice.source,
             is.collect::<Vec<_>>().join(", "),
         ));
-        let line = format!("storage core device set -d '{}' -O {}", advice.names, advice.dsnro);
-        out.push_str(&format!("   --set \"{line}\"\n"));
+        if let Some(names) = &advice.names {
+            let line = format!("storage core device set -d '{names}' -O {}", advice.dsnro);
+            out.push_str(&format!("   --set \"{}\"\n", clean(&line)));
+        }
     }
     out
 }
@@ -214,8 +216,8 @@ pub(super) struct Advised {
     pub(super) source: &'static str,
     /// What it is instead, and on how many devices, whichever host has it so.
     pub(super) is: Vec<(u32, usize)>,
-    /// What all their names begin with, and a star.
-    pub(super) names: String,
+    /// What all their names begin with, and a star; `None` where others begin so as well.
+    pub(super) names: Option<String>,
 }
 
 /// All of these.
@@ -241,7 +243,9 @@ pub(super) fn advised(fleet: &Fleet) -> Vec<Advised> {
             same.map_or(common, |((at, _), _)| &common[..at])
         });
         let star = if common == first { "" } else { "*" };
-        let names = format!("{common}{star}");
+        let is_own =
+            |known: &Known| known.vendor == advice.vendor || !known.name.starts_with(common);
+        let names = fleet.devices.iter().all(is_own).then(|| format!("{common}{star}"));
         Some(Advised { array: advice.array, dsnro: advice.dsnro, source: advice.source, is, names })
     };
     VENDOR_ADVICE.iter().zip(found).filter_map(of).collect()
@@ -333,10 +337,12 @@ fn steps(plan: &Plan) -> String {
 fn without_undo(plans: &[HostPlan]) -> String {
     match plans.iter().map(|plan| plan.not_undone).sum() {
         0 => String::new(),
-        lines => format!(
-            "No output tells what {} replace: they have no way back.\n",
-            counted(lines, "line")
-        ),
+        lines => {
+            format!(
+                "{} without a way back: no output tells what was there.\n",
+                counted(lines, "line")
+            )
+        }
     }
 }
 
