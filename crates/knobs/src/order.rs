@@ -83,7 +83,7 @@ impl FromStr for Order {
         match call.command.does {
             Does::Show(query) => query(&call).map(Self::Show),
             Does::Path => path(&call),
-            Does::Set(_) => call.settings().map(|_| Self::Set(text.to_string())),
+            Does::Set { .. } => call.settings().map(|_| Self::Set(text.to_string())),
         }
     }
 }

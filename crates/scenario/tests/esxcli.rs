@@ -115,6 +115,11 @@ fn lines_that_are_taken() {
         "win-2:scsi0:1: StoragePolicy = high",
         "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name 'normal')",
         "storage policy normal: DiskLimitIOPerSecond 500",
+        "Get-HardDisk -VM LIN | Get-SpbmEntityConfiguration | Set-SpbmEntityConfiguration -StoragePolicy Normal",
+        "Get-VM Win | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM Win) -DiskSharesLevel High",
+        "Get-AdvancedSetting -Entity ESX-1 -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16 -Confirm:$false",
+        "Get-VMHost old | Get-AdvancedSetting -Name Disk.SchedNumReqOutstanding | Set-AdvancedSetting -Value 64",
+        "Get-Datastore Shared | Set-Datastore -CongestionThresholdMillisecond 15",
     ];
     let knobs = |site: &Scenario, line: &str| {
         let knobs = parse_knob(line, site).unwrap().into_iter();
@@ -195,6 +200,12 @@ fn lines_that_are_refused() {
         "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
         "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
         "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $true",
+        "Get-AdvancedSetting -Entity esx -Name Disk.SchedNumReqOutstanding | Set-AdvancedSetting -Value 64",
+        "Get-AdvancedSetting -Entity esx -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 65",
+        "Get-VMHost esx-9 | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 8",
+        "Get-HardDisk -VM lin -Name \"Hard disk 1\" | Set-SpbmEntityConfiguration -StoragePolicy low",
+        "Get-VM lin | Set-SpbmEntityConfiguration -StoragePolicy low",
+        "Set-Datastore Shared -CongestionThresholdMillisecond 4",
         "Get-Datastore 'vvols' | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 20",
     ];
     let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();

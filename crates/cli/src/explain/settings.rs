@@ -246,7 +246,10 @@ fn depth_by_latency() -> Article {
 }
 
 fn congestion() -> Article {
-    let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
+    let of = |control: IoControl| Setting::StorageIoControl {
+        device: "DATASTORE".into(),
+        control: control.into(),
+    };
     let set = of(IoControl::DEFAULT);
     let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT });
     Article {

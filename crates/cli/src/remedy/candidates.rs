@@ -396,8 +396,10 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
         Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
         None => why,
     })?;
-    let set =
-        Setting::StorageIoControl { device: case.datastore().into(), control: IoControl::DEFAULT };
+    let set = Setting::StorageIoControl {
+        device: case.datastore().into(),
+        control: IoControl::DEFAULT.into(),
+    };
     let lacks = |_| format!("{} ({})", lines(&typed(case, &set)).concat(), STORE_UNKNOWN);
     let by_hand = (!case.knows_store(case.datastore())).then_some(()).map(lacks);
     let what = format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms");
