@@ -26,6 +26,12 @@ pub fn manual() -> Vec<Manual> {
     [command::forms(), guest::forms(), disks::forms(), vcenter::forms()].concat()
 }
 
+/// Whether a line has no other form than esxcli's own.
+pub(crate) fn is_esxcli(line: &str) -> bool {
+    let is_powercli = powercli::is_call(line) || vcenter::is_cmdlets(line);
+    !is_powercli && !line.contains(": ") && GuestSystem::of_line(line).is_none()
+}
+
 impl FromStr for Line {
     type Err = Refusal;
 

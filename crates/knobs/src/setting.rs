@@ -395,6 +395,17 @@ impl Setting {
             _ => None,
         }
     }
+
+    /// The name of the virtual machine or of the datastore that it names, for who calls it otherwise.
+    #[must_use]
+    pub const fn name_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Pvscsi { vm, .. } => vm.vm.as_mut(),
+            Self::Allocation { vdisk: Disks::Of(disk), .. } => Some(&mut disk.vm),
+            Self::StorageIoControl { device, .. } => Some(device),
+            _ => None,
+        }
+    }
 }
 
 /// A host, as far as settings ask for what it has.

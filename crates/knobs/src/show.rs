@@ -105,7 +105,8 @@ mod tests {
                 ],
             ),
         ];
-        let sioc = Setting::StorageIoControl { device: "prod".into(), control: IoControl::Off };
+        let sioc =
+            Setting::StorageIoControl { device: "prod".into(), control: IoControl::Off.into() };
         assert!(sioc.show()[0].starts_with("Get-Datastore 'prod' | Select-Object Name, StorageIO"));
         for (setting, lines) in cases {
             assert_eq!(setting.show(), lines);

@@ -35,6 +35,9 @@ pub const ENABLED: &str = "StorageIOControlEnabled";
 /// Its congestion threshold.
 pub const THRESHOLD: &str = "CongestionThresholdMillisecond";
 
+const SET_POLICY: &str = "Set-SpbmEntityConfiguration";
+const SET_DATASTORE: &str = "Set-Datastore";
+
 /// A cmdlet that sets something.
 struct Setter {
     name: &'static str,
@@ -74,7 +77,7 @@ impl From<String> for Why {
 
 static SETTERS: [Setter; 4] = [
     Setter {
-        name: "Set-SpbmEntityConfiguration",
+        name: SET_POLICY,
         reads: policy_of_disks,
         like: || of_all_disks(&AllocationChange::Policy(Some("NAME".into()))),
     },
@@ -84,7 +87,7 @@ static SETTERS: [Setter; 4] = [
         like: || of_all_disks(&AllocationChange::Limit(None)),
     },
     Setter {
-        name: "Set-Datastore",
+        name: SET_DATASTORE,
         reads: control_of_datastore,
         like: || print_sioc("NAME", IoControl::DEFAULT.into()),
     },
@@ -176,8 +179,7 @@ pub(crate) fn print_allocation(disks: &Disks, change: &AllocationChange) -> Opti
         AllocationChange::Policy(policy) => {
             let get = |name: &String| format!("({GET_POLICY} -Name {})", powershell_name(name));
             let policy = policy.as_ref().map_or(NULL.into(), get);
-            let set = SETTERS[0].name;
-            return Some(format!("{OF_DISKS}{vm}{filter} | {set} -{POLICY} {policy}"));
+            return Some(format!("{OF_DISKS}{vm}{filter} | {SET_POLICY} -{POLICY} {policy}"));
         }
     };
     Some(format!("{OF_VM}{vm}{DISKS}{vm}{filter}) -{what}"))
@@ -401,7 +403,7 @@ pub(crate) fn print_sioc(datastore: &str, control: IoControlChange) -> String {
         IoControlChange::Enabled => enabled(true),
         IoControlChange::Threshold { threshold_us } => threshold(threshold_us),
     };
-    format!("{OF_DATASTORE}{} | {}{what}", powershell_name(datastore), SETTERS[2].name)
+    format!("{OF_DATASTORE}{} | {}{what}", powershell_name(datastore), SET_DATASTORE)
 }
 
 const GET_OPTION: &str = "Get-AdvancedSetting";

@@ -315,30 +315,6 @@ fn cmdlets_that_are_not_read_are_told_with_their_own_form() {
     }
 }
 
-/// What the manual says of a line is a line, with what stands in capitals filled in.
-#[test]
-fn every_form_of_the_manual_is_read() {
-    let fill = [
-        ("MODULE", "iscsi_vmk"),
-        ("PARAMETER", "iscsivmk_LunQDepth"),
-        ("OPTION", "/Disk/SchedQuantum"),
-        ("DEVICE", "naa.1"),
-        ("POLICY", "gold"),
-        ("NAME", "ds"),
-        ("=N", "=16"),
-        (" N ", " 500 "),
-    ];
-    let forms = knobs::manual();
-    for form in &forms {
-        let line =
-            fill.iter().fold(format!("{} ", form.line), |line, (name, is)| line.replace(name, is));
-        for setting in read(&line) {
-            assert!(form.effect.is_none_or(|effect| effect == setting.effect()), "{line}");
-        }
-    }
-    assert!(forms.len() > 15);
-}
-
 /// A text with another case wherever PowerShell takes any, which is outside of quotes.
 fn in_any_case(line: &str, upper: &[bool]) -> String {
     let mut is_quoted = false;

@@ -212,6 +212,40 @@ fn lines_that_are_refused() {
     insta::assert_snapshot!(table(&lines, refusal));
 }
 
+/// Lines go on from what the file and the lines before them set; the threshold of one of two hosts is that of both.
+#[test]
+fn what_a_line_leaves_out_of_storage_io_control_stays() {
+    let lines = [
+        ("Set-Datastore Shared -CongestionThresholdMillisecond 15", "On { threshold_us: 15000 }"),
+        (
+            "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true",
+            "On { threshold_us: 15000 }",
+        ),
+        ("Set-Datastore shared -StorageIOControlEnabled $false", "Off"),
+        (
+            "Set-Datastore shared -CongestionThresholdMillisecond 20",
+            "Stats { threshold_us: 20000 }",
+        ),
+        ("Set-Datastore shared -StorageIOControlEnabled $true", "On { threshold_us: 20000 }"),
+    ];
+    let key = "device = \"naa.600a0b80001111550000f35b93e19350\"";
+    let mut text = SITE.replace(key, &format!("{key}\ncongestion_threshold = \"12ms\""));
+    let mut scenario = common::parse("site.toml", &text).unwrap();
+    for (at, (line, control)) in lines.iter().enumerate() {
+        scenario.set(line).unwrap();
+        let set =
+            |knob: &&knobs::Knob| format!("{knob:?}").contains(&format!("control: {control}"));
+        let hosts =
+            scenario.hosts.iter().filter(|host| host.settings.iter().any(|knob| set(&knob)));
+        assert_eq!(hosts.count(), 3, "{line}");
+        text += &format!("[[event]]\nat = \"{}s\"\nesxcli = \"{line}\"\n", at + 1);
+    }
+    let events = common::parse("site.toml", &text).unwrap().events;
+    for (event, (line, control)) in events.iter().step_by(3).zip(lines) {
+        assert!(format!("{:?}", event.action).contains(control), "{line}: {event:?}");
+    }
+}
+
 #[test]
 fn a_setting_before_the_run_is_in_force() {
     let mut scenario = site();
