@@ -96,14 +96,9 @@ fn cmdlets_are_read_as_powershell_reads_them() {
     let limit = "web:scsi1:2: DiskLimitIOPerSecond 50";
     let unit_and_bus = "{$_.ExtensionData.UnitNumber -eq 2 -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq 1}";
     let limited = format!("Get-HardDisk -VM web | where-object {unit_and_bus}");
-    let on = |millis: u32| {
-        format!(
-            "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond {millis}"
-        )
-    };
     let shares = |number: u32| format!("web: NumDiskShares {number}");
     let resources = "Get-VM web | Get-VMResourceConfiguration | Set-VMResourceConfiguration";
-    let table: [(String, &[&str]); 9] = [
+    let table: [(String, &[&str]); 6] = [
         (
             policy.into(),
             &[
@@ -148,15 +143,33 @@ fn cmdlets_are_read_as_powershell_reads_them() {
             ],
         ),
         (shares(500), &[&format!("{resources} -Disk (Get-HardDisk -VM web) -DiskSharesLevel Low")]),
+    ];
+    for (expected, lines) in table {
+        for line in lines {
+            assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
+        }
+    }
+    let both = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -NumDiskShares 700 -DiskSharesLevel custom \
+                -Disk (Get-HardDisk -VM w) -DiskLimitIOPerSecond -1";
+    let each =
+        ["w: DiskLimitIOPerSecond -1", "w: NumDiskShares 700"].map(|line| read(line).remove(0));
+    assert_eq!(read(both), each);
+}
+
+/// The same of hosts and datastores.
+#[test]
+fn cmdlets_of_hosts_and_datastores_are_read_as_powershell_reads_them() {
+    let on = "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 10";
+    let table: [(&str, &[&str]); 3] = [
         (
-            "system settings advanced set -o /Disk/SchedQuantum -i 16".into(),
+            "system settings advanced set -o /Disk/SchedQuantum -i 16",
             &[
                 "Get-VMHost | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16",
                 "Set-AdvancedSetting (Get-AdvancedSetting (Get-VMHost) 'disk.schedquantum') 16 -Confirm:$false",
             ],
         ),
         (
-            "esx-1: system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 0".into(),
+            "esx-1: system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 0",
             &[
                 "Get-AdvancedSetting -Entity esx-1 -Name VMFS3.HardwareAcceleratedLocking | Set-AdvancedSetting -Value 0 -Confirm:$false",
                 "Get-VMHost -Name esx-1 | Get-AdvancedSetting -Name VMFS3.HardwareAcceleratedLocking | Set-AdvancedSetting 0",
@@ -164,7 +177,7 @@ fn cmdlets_are_read_as_powershell_reads_them() {
             ],
         ),
         (
-            on(10),
+            on,
             &[
                 "Get-Datastore -Name shared | Set-Datastore -CongestionThresholdMillisecond 10 -StorageIOControlEnabled $true",
                 "Set-Datastore shared -StorageIOControlEnabled $True -CongestionThresholdMillisecond 10",
@@ -177,11 +190,6 @@ fn cmdlets_are_read_as_powershell_reads_them() {
             assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
         }
     }
-    let both = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -NumDiskShares 700 -DiskSharesLevel custom \
-                -Disk (Get-HardDisk -VM w) -DiskLimitIOPerSecond -1";
-    let each =
-        ["w: DiskLimitIOPerSecond -1", "w: NumDiskShares 700"].map(|line| read(line).remove(0));
-    assert_eq!(read(both), each);
 }
 
 /// What a line leaves out of Storage I/O Control stays.
@@ -206,110 +214,106 @@ fn a_part_of_storage_io_control_leaves_the_other() {
     }
 }
 
+/// Lines of cmdlets that are not read, and what their refusals say.
+const NOT_READ: &[(&str, &[&str])] = &[
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfiguration",
+        &[
+            "-StoragePolicy is missing; it is as `Get-HardDisk -VM 'VM' | Set-SpbmEntityConfiguration -StoragePolicy (",
+        ],
+    ),
+    ("Get-VM w | Get-HardDisk", &["there is no cmdlet that sets something `Get-HardDisk`"]),
+    (
+        "Get-VM w | Set-VMResourceConfiguration -DiskLimitIOPerSecond 5",
+        &["-Disk is missing", "it is as `Get-VM 'VM' | Get-VMResourceConfiguration | Set-VMR"],
+    ),
+    (
+        "Get-VM w | Get-HardDisk | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -DiskSharesLevel High",
+        &["it is for what Get-VMResourceConfiguration gets"],
+    ),
+    ("RESOURCES ", &["-DiskLimitIOPerSecond or -DiskSharesLevel is missing"]),
+    ("RESOURCES -DiskSharesLevel Custom", &["-NumDiskShares is missing"]),
+    (
+        "RESOURCES -DiskSharesLevel High -NumDiskShares 700",
+        &["-NumDiskShares goes with -DiskSharesLevel Custom alone"],
+    ),
+    (
+        "RESOURCES -NumDiskShares high",
+        &["-NumDiskShares is a number, and `high` is one for -DiskSharesLevel"],
+    ),
+    (
+        "RESOURCES -DiskSharesLevel Hgh",
+        &["there is no level of shares `Hgh`; did you mean `high`? it is one of `low`"],
+    ),
+    ("RESOURCES -NumDiskShares 99", &["`99` is no number of shares; it is 100 to 10000"]),
+    ("RESOURCES -DiskLimitIOPerSecond $null", &["-DiskLimitIOPerSecond is no plain word"]),
+    ("RESOURCES -CpuSharesLevel High -DiskSharesLevel High", &["does not read -CpuSharesLevel"]),
+    (
+        "Get-VM v | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -DiskSharesLevel High",
+        &["its disks are of another VM than its configuration"],
+    ),
+    (
+        "Get-HardDisk -VM w -Name \"Hard disk 2\" | POLICY",
+        &[
+            "the place of a disk and not its label: one of a VM is as `Get-HardDisk -VM 'VM' | Where-Object {$_.Ext",
+        ],
+    ),
+    (
+        "Get-VM w | Get-HardDisk | where {$_.Name -eq 'Hard disk 2'} | POLICY",
+        &["the place of a disk and not its label"],
+    ),
+    (
+        "Get-VM w | POLICY",
+        &[
+            "of a VM it is the policy of its home, and its disks keep theirs; it is as `Get-HardDisk",
+        ],
+    ),
+    ("Get-SpbmEntityConfiguration -VM (Get-VM w) | POLICY", &["its home"]),
+    ("Get-Datastore w | POLICY", &["it is for disks, which Get-HardDisk gets"]),
+    ("Get-Datastore d | Set-Datastore", &["-CongestionThresholdMillisecond is missing"]),
+    (
+        "Get-Datastore d | Set-Datastore -StorageIOControlEnabled true",
+        &["-StorageIOControlEnabled is $true or $false; it is as `Get-Datastore 'NAME' | Set-D"],
+    ),
+    (
+        "Set-Datastore d -CongestionThresholdMillisecond 15ms",
+        &[
+            "Invalid value `15ms` for -CongestionThresholdMillisecond: it is a whole number, 5 to 100",
+        ],
+    ),
+    (
+        "Set-Datastore d -StorageIOControlEnabled $true -MaintenanceMode $true",
+        &["kavg does not read -MaintenanceMode of Set-Datastore"],
+    ),
+    (
+        "Get-VM w | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 8",
+        &[
+            "options of hosts, which Get-VMHost gets; it is as `Get-AdvancedSetting -Entity (Get-VMHost",
+        ],
+    ),
+    (
+        "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantm | Set-AdvancedSetting -Value 8",
+        &["there is no option `Disk.SchedQuantm`; did you mean `/Disk/SchedQuantum`?"],
+    ),
+    (
+        "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantum | Set-AdvancedSetting",
+        &["-Value is missing"],
+    ),
+    ("Get-VM ((((((w", &["is no line of cmdlets that kavg reads"]),
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
+        &["is no line of cmdlets"],
+    ),
+];
+
 /// A form that is not read is told with the one that is, of the same cmdlet, and with what it lacks.
 #[test]
 fn cmdlets_that_are_not_read_are_told_with_their_own_form() {
-    const RESOURCES: &str = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration";
-    const DISKS: &str = "-Disk (Get-HardDisk -VM w)";
-    const POLICY: &str = "Set-SpbmEntityConfiguration -StoragePolicy gold";
-    let of_disks = |what: &str| format!("{RESOURCES} {DISKS} {what}");
-    let table: [(&str, &[&str]); 27] = [
-        (
-            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration",
-            &[
-                "-StoragePolicy is missing; it is as `Get-HardDisk -VM 'VM' | Set-SpbmEntityConfiguration -StoragePolicy (",
-            ],
-        ),
-        ("Get-VM w | Get-HardDisk", &["there is no cmdlet that sets something `Get-HardDisk`"]),
-        (
-            "Get-VM w | Set-VMResourceConfiguration -DiskLimitIOPerSecond 5",
-            &["-Disk is missing", "it is as `Get-VM 'VM' | Get-VMResourceConfiguration | Set-VMR"],
-        ),
-        (
-            "Get-VM w | Get-HardDisk | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -DiskSharesLevel High",
-            &["it is for what Get-VMResourceConfiguration gets"],
-        ),
-        (&of_disks(""), &["-DiskLimitIOPerSecond or -DiskSharesLevel is missing"]),
-        (&of_disks("-DiskSharesLevel Custom"), &["-NumDiskShares is missing"]),
-        (
-            &of_disks("-DiskSharesLevel High -NumDiskShares 700"),
-            &["-NumDiskShares goes with -DiskSharesLevel Custom alone"],
-        ),
-        (
-            &of_disks("-NumDiskShares high"),
-            &["-NumDiskShares is a number, and `high` is one for -DiskSharesLevel"],
-        ),
-        (
-            &of_disks("-DiskSharesLevel Hgh"),
-            &["there is no level of shares `Hgh`; did you mean `high`? it is one of `low`"],
-        ),
-        (&of_disks("-NumDiskShares 99"), &["`99` is no number of shares; it is 100 to 10000"]),
-        (&of_disks("-DiskLimitIOPerSecond $null"), &["-DiskLimitIOPerSecond is no plain word"]),
-        (
-            &of_disks("-CpuSharesLevel High -DiskSharesLevel High"),
-            &["does not read -CpuSharesLevel"],
-        ),
-        (
-            &of_disks("-DiskSharesLevel High").replace("Get-VM w", "Get-VM v"),
-            &["its disks are of another VM than its configuration"],
-        ),
-        (
-            &format!("Get-HardDisk -VM w -Name \"Hard disk 2\" | {POLICY}"),
-            &[
-                "the place of a disk and not its label: one of a VM is as `Get-HardDisk -VM 'VM' | Where-Object {$_.Ext",
-            ],
-        ),
-        (
-            &format!("Get-VM w | Get-HardDisk | where {{$_.Name -eq 'Hard disk 2'}} | {POLICY}"),
-            &["the place of a disk and not its label"],
-        ),
-        (
-            &format!("Get-VM w | {POLICY}"),
-            &[
-                "of a VM it is the policy of its home, and its disks keep theirs; it is as `Get-HardDisk",
-            ],
-        ),
-        (&format!("Get-SpbmEntityConfiguration -VM (Get-VM w) | {POLICY}"), &["its home"]),
-        (&format!("Get-Datastore w | {POLICY}"), &["it is for disks, which Get-HardDisk gets"]),
-        ("Get-Datastore d | Set-Datastore", &["-CongestionThresholdMillisecond is missing"]),
-        (
-            "Get-Datastore d | Set-Datastore -StorageIOControlEnabled true",
-            &[
-                "-StorageIOControlEnabled is $true or $false; it is as `Get-Datastore 'NAME' | Set-D",
-            ],
-        ),
-        (
-            "Set-Datastore d -CongestionThresholdMillisecond 15ms",
-            &[
-                "Invalid value `15ms` for -CongestionThresholdMillisecond: it is a whole number, 5 to 100",
-            ],
-        ),
-        (
-            "Set-Datastore d -StorageIOControlEnabled $true -MaintenanceMode $true",
-            &["kavg does not read -MaintenanceMode of Set-Datastore"],
-        ),
-        (
-            "Get-VM w | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 8",
-            &[
-                "options of hosts, which Get-VMHost gets; it is as `Get-AdvancedSetting -Entity (Get-VMHost",
-            ],
-        ),
-        (
-            "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantm | Set-AdvancedSetting -Value 8",
-            &["there is no option `Disk.SchedQuantm`; did you mean `/Disk/SchedQuantum`?"],
-        ),
-        (
-            "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantum | Set-AdvancedSetting",
-            &["-Value is missing"],
-        ),
-        ("Get-VM ((((((w", &["is no line of cmdlets that kavg reads"]),
-        (
-            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
-            &["is no line of cmdlets"],
-        ),
-    ];
-    for (line, expected) in table {
-        let refusal = line.parse::<Line>().expect_err(line).to_string();
+    let resources = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM w)";
+    let policy = "Set-SpbmEntityConfiguration -StoragePolicy gold";
+    for (line, expected) in NOT_READ {
+        let line = line.replace("RESOURCES", resources).replace("POLICY", policy);
+        let refusal = line.parse::<Line>().expect_err(&line).to_string();
         assert!(expected.iter().all(|part| refusal.contains(part)), "{line}: {refusal}");
         assert!(!refusal.contains('\n'), "{refusal}");
     }

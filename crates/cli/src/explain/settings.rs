@@ -246,12 +246,9 @@ fn depth_by_latency() -> Article {
 }
 
 fn congestion() -> Article {
-    let of = |control: IoControl| Setting::StorageIoControl {
-        device: "DATASTORE".into(),
-        control: control.into(),
-    };
-    let set = of(IoControl::DEFAULT);
-    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT });
+    let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
+    let set = of(IoControl::DEFAULT.into());
+    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT }.into());
     Article {
         names: names(&[
             "congestion threshold",
@@ -298,9 +295,9 @@ fn congestion() -> Article {
             (
                 "Set it",
                 format!(
-                    "{}\n{}\nWhat a line leaves out stays: -{THRESHOLD} alone changes the threshold [API]. The second is the mode of statistics alone, as ESXi has it where nobody \
-                    switched control on: nobody is held back, DSNRO is in force, and the log tells when the \
-                    datastore is congested and when no longer [SC-SIOC].",
+                    "{}\n{}\nWhat a line leaves out stays: -{THRESHOLD} alone changes the threshold [API]. The second is the mode \
+                    of statistics alone, as ESXi has it where nobody switched control on: nobody is held back, DSNRO \
+                    is in force, and the log tells when the datastore is congested and when no longer [SC-SIOC].",
                     line(&set),
                     line(&counts)
                 ),
