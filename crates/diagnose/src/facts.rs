@@ -152,7 +152,7 @@ pub struct ArrayFacts {
     pub service_ms: Option<f64>,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
-    /// The mean share of its link in use in each sample, in the fuller direction, 0 to 1; nothing
+    /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing
     /// where it has none.
     pub link_busy: Vec<f64>,
     /// Who has commands there in [`ArrayFacts::crowded`], of all hosts; those of one device stand

@@ -55,6 +55,7 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
+    port_count: usize,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
     full: Status,
@@ -102,6 +103,7 @@ impl Array {
             service: Service::new(&config.service),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            port_count: config.queues.ports.max(1) as usize,
             ports: Self::ports(&config.queues),
             full: config.queues.full,
             outstanding: 0,
@@ -126,10 +128,11 @@ impl Array {
         let Command { volume, host, path, op, bytes } = command;
         let volume = &mut self.volumes[volume as usize];
         let arrive = now + self.fabric.out_ns;
-        let mut port = match self.ports.len() {
-            0 => None,
-            ports => self.ports.get_mut(Queues::port_of(host as usize, path as usize, ports)),
+        let at = match self.port_count {
+            1 => 0,
+            ports => Queues::port_of(host as usize, path as usize, ports),
         };
+        let mut port = self.ports.get_mut(at);
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
         let refused = if is_full(port.as_deref_mut()) || is_full(volume.queue.as_deref_mut()) {
             Some(self.full)
@@ -141,7 +144,7 @@ impl Array {
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
-        let transfer = self.fabric.transfer(arrive, op, bytes);
+        let transfer = self.fabric.transfer(arrive, at, op, bytes);
         let mut done = served + transfer.total_ns;
         match op {
             Op::Reserve => done = volume.reserve(done, host),
