@@ -264,7 +264,7 @@ fn a_reservation_near_its_share_gives_no_more_than_that() {
     });
     let site = r#"
 title = "Reservation and share are about the same"
-duration = "25s"
+duration = "65s"
 warmup = "5s"
 array.a = { servers = 8, service = "1ms" }
 host.esx = { weight_scale = 0.01, adapter.vmhba1 = { driver = "qlnativefc" } }
