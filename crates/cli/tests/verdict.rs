@@ -301,34 +301,6 @@ fn throttling_that_is_on_and_acts_is_known() {
     assert!(causes(&run).contains(&"adaptive-throttling"), "{:?}", causes(&run));
 }
 
-/// Two hosts before an array that takes 48 commands.
-#[test]
-fn who_takes_the_places_of_an_array_is_told_so_and_nfs_is_refused_too() {
-    let of = |kind: &str, threads: [u32; 2]| {
-        let vms = ["1", "2"].map(|at| {
-            let threads = threads[usize::from(at == "2")];
-            format!(
-                "[datastore.ds-{at}]\nkind = \"{kind}\"\nhosts = \"esx-{at}\"\n[vm.vm-{at}]\nhost = \"esx-{at}\"\n\
-                 disk.\"scsi0:1\" = {{ datastore = \"ds-{at}\" }}\nworkload = {{ threads = {threads} }}\n"
-            )
-        });
-        let site = "title = \"t\"\nduration = \"30s\"\nwarmup = \"5s\"\nsample = \"1s\"\n\
-            [array.a]\nservers = 16\nservice = \"1ms\"\nround_trip = \"100us\"\nqueue_limit = 48\n\
-            [host.esx]\ncount = 2\nadapter.vmhba1 = { driver = \"qlnativefc\" }\n";
-        run(&format!("{site}{}", vms.concat()))
-    };
-    let told = of("vmfs", [40, 16]);
-    let headline = told["windows"][0]["verdicts"][0]["headline"].as_str().unwrap();
-    assert!(headline.starts_with("Nothing is wrong here, but it takes 3"), "{headline}");
-    assert!(headline.contains("of 48 places of the queue of a port of array a: "), "{headline}");
-    assert!(headline.ends_with(" commands of esx-2 wait for one."), "{headline}");
-    let told = of("nfs", [64, 64]);
-    let sentences: Vec<_> =
-        findings(&told).iter().map(|finding| finding["sentence"].as_str().unwrap()).collect();
-    let named = "each in the host though it has slots: the queue of a port of array a takes 48";
-    assert!(sentences.iter().any(|sentence| sentence.contains(named)), "{sentences:?}");
-}
-
 #[test]
 fn an_application_that_sends_no_more_is_not_at_the_depth_of_its_disk() {
     let rest = format!(
