@@ -140,7 +140,8 @@ impl Known<'_> {
             let least = inside.min(before.dqlen).min(limits.dqlen);
             let is_lower = |least: &u32| *least < limits.max_queue_depth;
             let sioc_depth = Some(least).filter(is_lower).filter(|_| controlled.sioc == Some(true));
-            return DeviceFacts { array, silent, sioc_depth, ..controlled };
+            let array_queue = self.queues.before(self.index, id);
+            return DeviceFacts { array, array_queue, silent, sioc_depth, ..controlled };
         }
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),

@@ -147,7 +147,7 @@ impl Array {
         let transfer = self.fabric.transfer(arrive, at, op, bytes);
         let mut done = served + transfer.total_ns;
         match op {
-            Op::Reserve => done = volume.reserve(done, host),
+            Op::Reserve => volume.reserve(done, host),
             Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
             _ => {}
         }
@@ -238,12 +238,10 @@ impl Volume {
             || is_stuck && self.stuck.host != host
     }
 
-    /// Reserves the LUN for a metadata operation whose I/O is done at `done`, and says when the
-    /// operation ends.
-    fn reserve(&mut self, done: Time, host: u32) -> Time {
-        let end = done + self.reserve_hold_ns;
-        self.reserved_until = self.reserved_until.max(end);
+    /// Reserves the LUN for a metadata operation, from a command that is done at `done` until the operation
+    /// ends. The command has its answer by then: what is held is the LUN, and no place in a queue.
+    fn reserve(&mut self, done: Time, host: u32) {
+        self.reserved_until = self.reserved_until.max(done + self.reserve_hold_ns);
         self.reserved_by = host;
-        end
     }
 }

@@ -138,8 +138,8 @@ impl Queues {
 pub struct VolumeConfig {
     /// The quality of service that the array enforces by delaying completions; `None` is none.
     pub qos: Option<Qos>,
-    /// Nanoseconds for which a metadata operation keeps the whole LUN reserved beyond the time of
-    /// its own I/O.
+    /// Nanoseconds for which a metadata operation keeps the whole LUN reserved once the command that
+    /// reserves it is done, unless that is released before.
     pub reserve_hold_ns: u64,
     /// A reservation that its host does not release; `None` is none.
     pub stuck: Option<Stuck>,
