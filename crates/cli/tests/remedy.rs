@@ -360,6 +360,62 @@ fn the_policy_of_a_volume_is_in_the_ranges_of_a_capture() {
     assert_eq!(known, 6, "{of_capture}");
 }
 
+/// Four servers of 2 ms, and DSNRO 32 below a device that takes 64: only who is alone has them.
+const BELOW_THE_DEPTH: &str = r#"
+title = "More waits than DSNRO lets out"
+duration = "20s"
+warmup = "2s"
+sample = "2s"
+[array.a]
+servers = 4
+service = "2ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.fast]
+[vm.web]
+guest = "linux"
+[vm.web.disk."scsi0:0"]
+datastore = "fast"
+[vm.web.workload]
+threads = 1
+[vm.batch]
+guest = "linux"
+[vm.batch.disk."scsi0:0"]
+datastore = "fast"
+[vm.batch.workload]
+threads = 60
+"#;
+
+/// What ends the competition lets out what the device takes, which a DQLEN that stood at DSNRO does not show: what
+/// comes of it is in the range, and a sentence says what would tell.
+#[test]
+fn the_depth_above_dsnro_is_in_the_ranges_of_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("below.toml");
+    fs::write(&file, BELOW_THE_DEPTH).unwrap();
+    let file = file.to_str().unwrap();
+    let captured = Captured::new(file);
+    let vms = ["--good", "web", "--bad", "batch"];
+    let text = captured.remedy(&vms).out;
+    assert!(text.contains("from no more above it to all that a driver gives"), "{text}");
+    let of_capture = captured.remedy(&[&vms[..], &["--json"]].concat()).out;
+    let of_capture: Value = serde_json::from_str(&of_capture).unwrap();
+    let of_scenario = json(&[&["remedy", file], &vms[..], &["--json"]].concat());
+    let range = |value: &Value| ["low", "high"].map(|end| value["good_ms"][end].as_f64().unwrap());
+    assert!(range(&of_capture["as_it_is"])[1] < 20.0, "{of_capture}");
+    let mut known = 0;
+    for remedy in remedies(&of_capture) {
+        let is_it = |own: &&Value| own["what"] == remedy["what"];
+        let Some(truth) = remedies(&of_scenario).iter().find(is_it) else { continue };
+        if ["own-device", "own-host", "sioc"].iter().any(|key| remedy["key"] == *key) {
+            let ([low, high], truth) = (range(&remedy["figures"]), mean(truth, "good_ms"));
+            assert!(0.99 * low <= truth && truth <= 1.01 * high, "{truth}: {remedy}");
+            known += 1;
+        }
+    }
+    assert_eq!(known, 5, "{of_capture}");
+}
+
 /// Of several hosts it is the one with somebody who suffers.
 #[test]
 fn a_journal_of_several_hosts_is_asked_for_the_one_with_a_case() {

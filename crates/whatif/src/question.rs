@@ -151,3 +151,16 @@ pub(crate) fn iscsi_kib(settings: &[Setting]) -> u32 {
     });
     asked.next_back().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
 }
+
+/// The depth that settings ask for a device, where they set nothing else but depths of devices.
+pub(crate) fn depth_asked(settings: &[Setting], device: &str) -> Option<u32> {
+    let depths = settings.iter().filter_map(|setting| match setting {
+        Setting::SchedNumReqOutstanding { device: name, value }
+        | Setting::MaxQueueDepth { device: name, value } => {
+            (*name == device).then_some(Some(*value))
+        }
+        Setting::ModuleDepth { value, .. } => Some(Some(*value)),
+        _ => Some(None),
+    });
+    depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
+}

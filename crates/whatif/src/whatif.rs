@@ -10,11 +10,12 @@ use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     build::{Assumed, Plan},
     demand::{Others, Place, spread},
+    error::some,
     fit::Fit,
     lacks, names,
     observe::{Device, Tenant, levels},
     points,
-    question::{Asked, Held, Limited, iscsi_kib},
+    question::{Asked, Held, Limited, depth_asked, iscsi_kib},
     reading::{self, Demand, Knee, Reading},
     rows::Row,
     run::{self, Figures, Key},
@@ -171,7 +172,7 @@ impl<'a> Model<'a> {
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let mut is_tried = false;
         for device in &self.devices {
-            let Some(asked) = depth_asked(&self.question.settings, device) else { continue };
+            let Some(asked) = depth_asked(&self.question.settings, &device.name) else { continue };
             let asked = f64::from(asked);
             let seen = device.seen_at(asked, &self.window);
             let is_beside = device.is_beside(asked, &seen, &self.window);
@@ -191,7 +192,7 @@ impl<'a> Model<'a> {
             });
         }
         run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
-            match self.doubts() {
+            match self.doubts(GUESS) {
                 doubts if doubts.is_empty() => refusal,
                 doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
             }
@@ -208,7 +209,7 @@ impl<'a> Model<'a> {
         let (keys, runs) = answer::comparable(keys, today, after);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
-        let mut doubts = self.doubts();
+        let mut doubts = self.doubts(GUESS);
         let (keys, runs) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
         let asked = Asked {
             limited,
@@ -245,16 +246,29 @@ impl<'a> Model<'a> {
         readings.extend(reading::of_held(&readings, &self.arrays, each, waits));
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
-        let (likely, miss) = answer::likely(keys, today)?;
+        let (likely, mut miss) = answer::likely(keys.clone(), today)?;
         let policies = reading::doubts(likely.iter().map(|index| readings[*index]), &self.arrays);
-        for index in likely {
+        for &index in &likely {
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
             }
         }
+        let mut above = GUESS;
+        if let Some(facts) = &plan.deepest() {
+            let deepest = Plan { facts, ..plan };
+            let of = |index: usize| (readings[index], scales[index].clone());
+            let (readings, scales): (Vec<_>, Vec<_>) = likely.into_iter().map(of).unzip();
+            let today = run_each(&deepest, (&readings, &scales), (&[], &keys))?;
+            // Who leaves the queue to another at times would have been seen to let DQLEN rise.
+            if let Ok((likely, off)) = answer::likely(keys, today) {
+                texts.extend(likely.iter().map(|&i| deepest.scenario(readings[i], &scales[i])));
+                miss = miss.max(off);
+                above = "the range goes from no more above it to all that a driver gives";
+            }
+        }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
-        doubts.extend(self.doubts());
+        doubts.extend(self.doubts(above));
         doubts.extend(policies);
         Ok(Scenarios { texts, vms, doubts, miss })
     }
@@ -330,7 +344,7 @@ impl<'a> Model<'a> {
         let (identified, rows) = (false, Vec::new());
         Answer {
             verdict: Verdict::NoModel,
-            simulated: Simulated { sentence, identified, doubts: self.doubts(), rows },
+            simulated: Simulated { sentence, identified, doubts: self.doubts(GUESS), rows },
             calibration: self.calibration(100.0),
         }
     }
@@ -344,7 +358,7 @@ impl<'a> Model<'a> {
         let highest = depths().fold(0.0, f64::max);
         let at_highest = depths().filter(|depth| *depth >= highest).count() as f64;
         at_highest <= STAYS * self.window.len() as f64
-            && depth_asked(&self.question.settings, device)
+            && depth_asked(&self.question.settings, &device.name)
                 .is_some_and(|asked| f64::from(asked) >= highest)
     }
 
@@ -548,8 +562,8 @@ impl<'a> Model<'a> {
         )
     }
 
-    /// What the answer rests on, beyond arrays and guests.
-    fn doubts(&self) -> Vec<String> {
+    /// What the answer rests on, beyond arrays and guests; `above` is what a depth is that nothing shows.
+    fn doubts(&self, above: &str) -> Vec<String> {
         let plan = self.plan(&[]);
         let doubt = |device: &Device<'_>| {
             (plan.queue(device).assumed == Assumed::Dsnro).then(|| {
@@ -559,7 +573,7 @@ impl<'a> Model<'a> {
                          less, ESXi 6.5 and later refuse the line, and earlier versions stay below \
                          it [S1])"
                     ),
-                    None => "the depth above it is a guess".into(),
+                    None => above.into(),
                 };
                 format!(
                     "DQLEN of {name} stood still while VMs competed: it is taken for DSNRO, and \
@@ -583,6 +597,9 @@ impl<'a> Model<'a> {
 /// Why a line for a datastore sets nothing on a recorded host.
 pub const STORE_UNKNOWN: &str = "no file says which datastore that is (--esxcli with the output of \
                                  `esxcli storage vmfs extent list`)";
+
+/// What the depth of a device above DSNRO is where nothing shows it and one is simulated.
+const GUESS: &str = "the depth above it is a guess";
 
 /// What is said of what goes on where no model follows it.
 const UNFOLLOWED: &str = ", and no model here follows it";
@@ -678,7 +695,7 @@ fn guests(
     // Whose VMs come or go may have another load then.
     let alike = device.alike(&regimes, &own);
     let others = Others { regimes: &alike, all: &device.beside(&own) };
-    let asked = depth_asked(settings, device);
+    let asked = depth_asked(settings, &device.name);
     let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
     let is_between = asked.map(f64::from).is_some_and(|asked| {
         seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
@@ -705,19 +722,6 @@ fn guests(
     let mut seen = guests.iter().map(Option::is_some);
     device.tenants.retain(|_| seen.next() == Some(true));
     guests.into_iter().flatten().collect()
-}
-
-/// The depth that settings ask for a device, where they set nothing else but depths of devices.
-fn depth_asked(settings: &[Setting], device: &Device<'_>) -> Option<u32> {
-    let depths = settings.iter().filter_map(|setting| match setting {
-        Setting::SchedNumReqOutstanding { device: name, value }
-        | Setting::MaxQueueDepth { device: name, value } => {
-            (*name == device.name).then_some(Some(*value))
-        }
-        Setting::ModuleDepth { value, .. } => Some(Some(*value)),
-        _ => Some(None),
-    });
-    depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }
 
 /// The samples whose interval ends in the window.
@@ -783,17 +787,4 @@ fn devices_of(recording: &Measured, vm: &str) -> Result<Vec<EntityId>, Error> {
 fn unknown_device(recording: &Measured, name: &str) -> Error {
     let names = recording.of_kind(Kind::Device).map(|(_, device)| device.name.as_str());
     Error::new(format!("no device `{name}` in this recording; there are: {}", some(names)))
-}
-
-/// The first names of many.
-fn some<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    const SHOWN: usize = 8;
-    let names: Vec<&str> = names.collect();
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match (names.is_empty(), more) {
-        (true, _) => "none".into(),
-        (false, 0) => shown,
-        _ => format!("{shown} and {more} more"),
-    }
 }
