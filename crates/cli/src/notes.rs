@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId, VmId};
 use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
-use knobs::{Advanced, Allocation, Knob};
+use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
 use scenario::{Action, AutomaticThreshold, Window};
@@ -46,13 +46,18 @@ pub(crate) fn render(report: &Report) -> String {
 /// The congestion thresholds that were found before the run, a line each.
 fn found(report: &Report) -> impl Iterator<Item = String> {
     report.scenario.thresholds.iter().map(|AutomaticThreshold { datastore, share, threshold_us }| {
-        format!(
-            "congestion threshold of {}: {} ms, the latency at which the model of its array does {} % of \
-             its peak\n",
-            clean(datastore),
-            f64::from(*threshold_us) / 1000.0,
-            100.0 * share
-        )
+        let percent = 100.0 * share;
+        let does = match *threshold_us / 1000 {
+            least if least == *CONGESTION_MS.start() => format!(
+                "the least that it can be; the model of its array does {percent} % of its peak at that or less"
+            ),
+            most if most == *CONGESTION_MS.end() => format!(
+                "the most that it can be; the model of its array does {percent} % of its peak at that or more"
+            ),
+            _ => format!("the latency at which the model of its array does {percent} % of its peak"),
+        };
+        let millis = f64::from(*threshold_us) / 1000.0;
+        format!("congestion threshold of {}: {millis} ms, {does}\n", clean(datastore))
     })
 }
 

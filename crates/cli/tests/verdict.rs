@@ -384,7 +384,9 @@ fn in_force(scenario: &Scenario) -> String {
         let devices: Vec<_> = devices.map(|id| engine.device_limits(id)).collect();
         let policies: Vec<_> = host.config.devices.iter().map(|d| d.path_policy).collect();
         let (adapters, disks) = (&host.config.vscsi, &host.config.vdisks);
-        format!("{devices:?}{policies:?}{adapters:?}{disks:?}{options:?}")
+        let throttles = |knob: &&Knob| matches!(knob, Knob::QueueFull { .. });
+        let throttles: Vec<_> = host.settings.iter().filter(throttles).collect();
+        format!("{devices:?}{policies:?}{adapters:?}{disks:?}{options:?}{throttles:?}")
     };
     scenario.hosts.iter().map(of_host).collect()
 }

@@ -42,6 +42,7 @@ pub(crate) fn on_hosts(
         let before = resolved.len();
         for (index, host) in &meant {
             for knob in setting.on(*host)? {
+                let knob = after(&resolved, (*index, host), setting, knob)?;
                 knob.check(host.config.version)?;
                 resolved.push((*index, knob));
             }
@@ -51,6 +52,29 @@ pub(crate) fn on_hosts(
         }
     }
     Ok(resolved)
+}
+
+/// A knob of a line that may have set something else of the same disk before: limit, reservation and shares
+/// are one knob, and each setting turns a part of it.
+fn after(
+    resolved: &Knobs,
+    (index, host): (usize, &Host),
+    setting: &Setting,
+    knob: Knob,
+) -> Result<Knob, Refusal> {
+    let (Setting::Allocation { allocation: change, .. }, Knob::Allocation { vdisk, .. }) =
+        (setting, knob)
+    else {
+        return Ok(knob);
+    };
+    let before = resolved.iter().rev().find_map(|known| match known {
+        (at, Knob::Allocation { vdisk: of, allocation }) if (*at, *of) == (index, vdisk) => {
+            Some(*allocation)
+        }
+        _ => None,
+    });
+    let Some(was) = before else { return Ok(knob) };
+    Ok(Knob::Allocation { vdisk, allocation: change.of(was, host)? })
 }
 
 impl knobs::Host for Host {

@@ -231,3 +231,18 @@ fn names_of_policies_have_blanks_and_none_takes_one_off() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// Limit and shares are one cmdlet, in either order, and each turns its part of what the disk has.
+#[test]
+fn a_cmdlet_sets_limit_and_shares() {
+    let get = "Get-VM web | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM web)";
+    let parts = ["-DiskLimitIOPerSecond 700", "-DiskSharesLevel Custom -NumDiskShares 900"];
+    for [first, second] in [parts, [parts[1], parts[0]]] {
+        let line = format!("{get} {first} {second}");
+        let mut scenario = with("");
+        scenario.set(&line).unwrap();
+        assert_eq!(disks(&scenario)[2], "web:scsi0:0 - 700 0 900", "{line}");
+        let scenario = with(&format!("[[event]]\nat = \"1s\"\nesxcli = \"{line}\"\n"));
+        assert_eq!(set(&scenario).last().unwrap(), "1: web:scsi0:0 700 0 900", "{line}");
+    }
+}

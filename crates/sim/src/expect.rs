@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counters::{DeviceId, DeviceKind, Kind, Recording};
+use counters::{Counter, DeviceId, DeviceKind, Kind, Recording};
 use engine::HostConfig;
 use scenario::{Expectation, Scenario, Subject};
 
@@ -45,10 +45,17 @@ pub fn figure<'r>(
         let figure = |subject: &Subject| {
             let (host, kind, name) = entity(scenario, subject);
             let recording = seen(window, host)?;
-            recording.value(recording.find(kind, &name)?, of.counter, 0)
+            let id = recording.find(kind, &name)?;
+            let is_idle = recording.value(id, Counter::Commands, 0) == Some(0.0);
+            Some((recording.value(id, of.counter, 0)?, is_idle))
         };
-        let sum: f64 = of.subjects.iter().map(|subject| figure(subject).unwrap_or(f64::NAN)).sum();
-        sum / of.subjects.len() as f64
+        let all = of.subjects.iter().map(|subject| figure(subject).unwrap_or((f64::NAN, false)));
+        let mut all: Vec<_> = all.collect();
+        // Who has no command has no time of one.
+        if of.counter.info().unit == "ms" && all.iter().any(|(_, is_idle)| !is_idle) {
+            all.retain(|(_, is_idle)| !is_idle);
+        }
+        all.iter().map(|(figure, _)| figure).sum::<f64>() / all.len() as f64
     };
     let here = over(of.window);
     of.relative_to.map_or(here, |other| here / over(other))

@@ -91,3 +91,53 @@ fn every_kind_of_subject_has_its_figure() {
         assert!(figure.is_none_or(|figure| found.figure == figure), "{} for\n{text}", found.figure);
     }
 }
+
+/// Of a group the figure is the mean of its members; a member without a command has no time of one, and
+/// counts in what is a rate.
+#[test]
+fn who_has_no_command_has_no_time_of_one() {
+    let expectations = "
+[[expect]]
+datastore = 'shared'
+counter = 'davg'
+value = 2
+within = 0
+
+[[expect]]
+datastore = 'shared'
+counter = 'cmds'
+value = 250
+within = '1%'
+";
+    let site = "
+title = 'Two hosts, one at work'
+duration = '10s'
+
+[array.a]
+servers = 8
+service = '2ms'
+spread = 'constant'
+
+[host.esx]
+count = 2
+
+[host.esx.adapter.vmhba1]
+driver = 'fnic'
+
+[datastore.shared]
+
+[vm.sql]
+host = 'esx-1'
+
+[vm.sql.disk.'scsi0:0']
+datastore = 'shared'
+
+[vm.sql.workload]
+threads = 1
+";
+    let scenario = common::scenario(&format!("{site}{expectations}"));
+    let checked = check(&scenario, &run(&scenario, 1, &()));
+    for found in &checked {
+        assert!(found.holds, "{}", found.figure);
+    }
+}
