@@ -14,8 +14,11 @@ pub struct Question {
     /// Begin and end of the stretch that is simulated, in milliseconds since 1970-01-01 UTC: the
     /// intervals that end after the first and not after the second.
     pub window: (i64, i64),
-    /// The device in question; without one, all that the settings name or act on.
+    /// The device in question; without one, all that the settings name or act on, and the VMs use.
     pub device: Option<String>,
+    /// VMs in question: nothing is asked of devices that neither they use nor settings name. Without
+    /// either, all devices are in question.
+    pub vms: Vec<String>,
     /// Devices that share an array, by name; they count more than what names tell. One alone in
     /// its group shares with nobody.
     pub arrays: Vec<Vec<String>>,

@@ -39,6 +39,7 @@ fn question(recording: &Recording, line: &str) -> Question {
         settings: line.parse::<Line>().expect("a line").settings,
         window,
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: 50_000.0,
