@@ -159,6 +159,7 @@ impl Whatif {
             window: self.window(recording, facts, &settings),
             settings,
             device: self.device.clone(),
+            vms: Vec::new(),
             arrays: self.arrays(recording)?,
             vscsistats: histograms.to_vec(),
             commands: f64::from(self.commands),
