@@ -4,7 +4,7 @@ use std::{io::Write, process::ExitCode};
 
 use clap::Args;
 use counters::MILLISECOND;
-use knobs::Driver;
+use knobs::{Driver, PVSCSI_DEPTH_MAX};
 
 use crate::{
     Result, json,
@@ -79,7 +79,7 @@ impl PlanArguments {
 }
 
 fn active(text: &str) -> std::result::Result<f64, String> {
-    number(text, 0.1..=254.0)
+    number(text, 0.1..=f64::from(PVSCSI_DEPTH_MAX))
 }
 
 fn latency(text: &str) -> std::result::Result<u64, String> {
