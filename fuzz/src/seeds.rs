@@ -52,12 +52,14 @@ Frequency,Histogram Bucket Limit
 0,1000
 ";
 
-const KNOB_LINES: [&str; 5] = [
+const KNOB_LINES: [&str; 7] = [
     "storage core device set -d naa.600a0b80001111550000f35b93e19350 -O 64",
     "esx-1: system module parameters set -m fnic -p fnic_max_qdepth=64",
     "storage nmp psp roundrobin deviceconfig set -d naa.600a0b80001111550000f35b93e19350 -t iops -I 1",
     "system settings advanced set -o /Disk/SchedQuantum -i 16",
     "v: vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32",
+    "Get-VM v | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM v) -DiskSharesLevel High",
+    "Get-AdvancedSetting -Entity (Get-VMHost esx-1) -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16",
 ];
 
 const PARAMETER_FILES: [&str; 2] = [

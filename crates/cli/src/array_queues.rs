@@ -105,26 +105,37 @@ impl<'a> ArrayQueues<'a> {
         let (queue, config) = (&self.of[array][place], &self.scenario.arrays[array].config);
         let others = || queue.users.iter().filter(|user| user.host != host);
         let most = others().max_by(|a, b| a.inside.total_cmp(&b.inside));
+        let named = |user: &User| self.scenario.hosts[user.host].config.name.clone();
+        let refused = others().filter(|user| self.refusals(user.host, user.device) > 0.0);
+        let refused = refused.map(|user| (user, waiting(&self.views[user.host], user.device)));
+        let shut_out = refused.max_by(|a, b| a.1.total_cmp(&b.1));
+        let mine = queue.users.iter().filter(|user| user.host == host);
         let delay = |host: usize| self.delay_ms(host);
-        let view = &self.views[host];
-        let seconds = (view.counters.at - view.counters_before.at) as f64 / 1e9;
-        let [was, is] = [&view.counters_before, &view.counters]
-            .map(|counted| counted.devices[device.index()].queue_full);
         Some(ArrayQueue {
             array: self.scenario.arrays[array].name.clone(),
             of_port: queue.of_port,
             takes: queue.limit,
             inside: queue.inside(),
-            most: most
-                .map(|user| (self.scenario.hosts[user.host].config.name.clone(), user.inside)),
+            own: mine.map(|user| user.inside).sum(),
+            most: most.map(|user| (named(user), user.inside)),
+            shut_out: shut_out.map(|(user, waiting)| (named(user), waiting, user.inside)),
             part: (!queue.of_port || config.queues.ports == 1)
                 .then(|| (queue.limit / (queue.users.len() as u32).max(1)).max(1)),
             answer: config.queues.full,
-            refusals: (is - was) as f64 / seconds,
-            waiting: waiting(view, device),
+            refusals: self.refusals(host, device),
+            waiting: waiting(&self.views[host], device),
             delay_ms: delay(host),
             least_delay_ms: others().map(|user| user.host).chain(once(host)).map(delay).min()?,
         })
+    }
+
+    /// How often a device is told that a queue of its array is full, a second.
+    fn refusals(&self, host: usize, device: DeviceId) -> f64 {
+        let view = &self.views[host];
+        let seconds = (view.counters.at - view.counters_before.at) as f64 / 1e9;
+        let [was, is] = [&view.counters_before, &view.counters]
+            .map(|counted| counted.devices[device.index()].queue_full);
+        (is - was) as f64 / seconds
     }
 
     /// `Disk.DelayOnBusy` of a host at the end of the window.

@@ -85,7 +85,10 @@ fn settings() -> Section {
         name: "settings",
         about: "Lines for `esxcli` and for guests, as scenario files, `--set` and `--compare-set` \
                 take them. `HOST: ` or `VM: ` in front is for that one only. What PowerCLI takes \
-                (`$esxcli.storage.core.device.set.Invoke(@{…})`) is read as well.",
+                (`$esxcli.storage.core.device.set.Invoke(@{…})`) is read as well, and its cmdlets \
+                `Set-VMResourceConfiguration`, `Set-SpbmEntityConfiguration`, `Set-Datastore` and \
+                `Set-AdvancedSetting` behind those that get what they set, in any case and order. \
+                Names of VMs, datastores, storage policies and hosts are taken in any case.",
         heads: &["line", "acts", "what"],
         keys: 0,
         rows: knobs::manual().into_iter().map(row).collect(),

@@ -36,6 +36,11 @@ pub(crate) fn is_journal(path: &Path) -> bool {
     path.is_dir() || path.is_file() && File::open(path).is_ok_and(journal::is_journal)
 }
 
+/// Whether a name is that of a segment of a journal.
+fn is_named_so(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == journal::EXTENSION)
+}
+
 /// Feeds each of the journals of these files, of which a journal may have many; what was found, and who
 /// looked on.
 pub(crate) fn replay<L: Look>(
@@ -70,9 +75,7 @@ pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let entries = entries.map_err(|error| at(path, &error))?;
         let before = files.len();
         let journals = entries.into_iter().map(|entry| entry.path());
-        files.extend(journals.filter(|path| {
-            path.is_file() && path.extension().is_some_and(|it| it == journal::EXTENSION)
-        }));
+        files.extend(journals.filter(|path| path.is_file() && is_named_so(path)));
         if files.len() == before {
             return Err(at(path, &"no journal is in this directory"));
         }
@@ -139,6 +142,10 @@ pub(crate) fn recorded(
     esxcli: &[PathBuf],
 ) -> Result<(Vec<Recorded>, Vec<PathBuf>)> {
     let journals = named.iter().filter(|path| is_journal(path)).count();
+    let is_none = |path: &&PathBuf| is_named_so(path) && !is_journal(path);
+    if let Some(path) = named.iter().find(is_none).filter(|path| path.is_file()) {
+        return Err(at(path, &"it is no journal: it does not begin as one"));
+    }
     if journals == 0 {
         let facts = facts::read(esxcli)?;
         let (recordings, _) = captures::read_needed(named)?;

@@ -13,8 +13,8 @@ use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Vdis
 use engine::{DepthMode, DeviceConfig, Event, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
-use model::{ArrayConfig, Mix, PolicyWait, Service};
-use scenario::{Action, Face, Host, Scenario, Window};
+use model::{ArrayConfig, Mix, PolicyWait, Queues, Service};
+use scenario::{Action, Array, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, WindowView};
 
 use crate::array_queues::ArrayQueues;
@@ -140,7 +140,8 @@ impl Known<'_> {
             let least = inside.min(before.dqlen).min(limits.dqlen);
             let is_lower = |least: &u32| *least < limits.max_queue_depth;
             let sioc_depth = Some(least).filter(is_lower).filter(|_| controlled.sioc == Some(true));
-            return DeviceFacts { array, silent, sioc_depth, ..controlled };
+            let array_queue = self.queues.before(self.index, id);
+            return DeviceFacts { array, array_queue, silent, sioc_depth, ..controlled };
         }
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
@@ -419,14 +420,21 @@ struct Load {
     served: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
+    /// The same of each port.
+    ports: Vec<[f64; 2]>,
 }
 
 /// How busy each array of a scenario is in each sample, and who has commands there.
 fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Vec<Arc<ArrayFacts>> {
     let rows = samples.first().map_or(0, |own| own.len());
-    let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
-    for (host, recording) in scenario.hosts.iter().zip(samples) {
+    let idle = |array: &Array| Load {
+        ports: vec![[0.0; 2]; array.config.queues.ports as usize],
+        ..Load::default()
+    };
+    let mut loads: Vec<_> = scenario.arrays.iter().map(|array| vec![idle(array); rows]).collect();
+    for (index, (host, recording)) in scenario.hosts.iter().zip(samples).enumerate() {
         add_load(&mut loads, scenario, host, recording);
+        add_load_of_ports(&mut loads, index, host, recording);
     }
     let arrays = scenario.arrays.iter().zip(loads);
     let mut arrays: Vec<ArrayFacts> = arrays
@@ -437,10 +445,7 @@ fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Ve
                 .iter()
                 .filter_map(|load| busy(&array.config.service, load.served))
                 .collect(),
-            link_busy: loads
-                .iter()
-                .filter_map(|load| link_busy(&array.config, load.bytes))
-                .collect(),
+            link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
             users: Vec::new(),
         })
         .collect();
@@ -468,11 +473,33 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
         for (sample, (load, pieces)) in loads {
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
             load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
-            let moved = [Counter::MbRead, Counter::MbWritten];
-            for (bytes, counter) in load.bytes.iter_mut().zip(moved) {
-                *bytes += value(counter) * f64::from(1 << 20);
-            }
+            add_bytes(&mut load.bytes, value);
         }
+    }
+}
+
+fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recording: &Measured) {
+    let rows: BTreeMap<&str, _> =
+        recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
+    let disks = host.config.vdisks.iter().zip(&host.targets);
+    let arrays: BTreeMap<_, _> =
+        disks.map(|(disk, target)| (disk.device.index(), target.array)).collect();
+    for (place, path) in host.config.paths.iter().enumerate() {
+        let (Some(&id), Some(&array)) = (rows.get(&*path.name), arrays.get(&path.device.index()))
+        else {
+            continue;
+        };
+        for (sample, load) in loads[array].iter_mut().enumerate() {
+            let port = Queues::port_of(index, place, load.ports.len());
+            let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+            add_bytes(&mut load.ports[port], value);
+        }
+    }
+}
+
+fn add_bytes(bytes: &mut [f64; 2], value: impl Fn(Counter) -> f64) {
+    for (bytes, counter) in bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
+        *bytes += value(counter) * f64::from(1 << 20);
     }
 }
 
@@ -544,7 +571,12 @@ fn busy(service: &Service, served: f64) -> Option<f64> {
     Some((served * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))
 }
 
-fn link_busy(array: &ArrayConfig, bytes: [f64; 2]) -> Option<f64> {
-    let link = array.link_bytes_per_sec? as f64;
-    Some((bytes[0].max(bytes[1]) / link).min(1.0))
+/// The share of its fullest link that is in use; `None` where it has none with a limit.
+fn link_busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    let share = |bytes: &[f64; 2], rate: u64| (bytes[0].max(bytes[1]) / rate as f64).min(1.0);
+    let shared = array.link_bytes_per_sec.map(|rate| share(&load.bytes, rate));
+    let of_port = array.queues.port_bytes_per_sec;
+    let ports =
+        of_port.into_iter().flat_map(|rate| load.ports.iter().map(move |all| share(all, rate)));
+    shared.into_iter().chain(ports).reduce(f64::max)
 }

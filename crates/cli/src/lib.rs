@@ -39,6 +39,7 @@ mod output;
 mod packed;
 mod percentiles;
 mod picture;
+mod plan;
 mod process;
 mod remedy;
 mod report;

@@ -24,8 +24,8 @@ use crate::{
     Result,
     output::{Outputs, Pending},
     report::Report,
-    talk::progress,
-    text::{seconds, whole},
+    talk::{progress, say},
+    text::{roughly, seconds, whole},
 };
 
 /// How a run goes.
@@ -68,7 +68,7 @@ impl Drive {
         let is_stepped = self.pace == Pace::Step;
         let step = is_stepped.then(|| Step::new(scenario, io::stdin().lock(), out));
         let journal = self.open_journal(scenario, outputs)?;
-        let ticker = Ticker::new(scenario).filter(|_| !is_stepped);
+        let ticker = (!is_stepped).then(|| Ticker::new(scenario));
         let watch = ((ticker, paced), (step, journal));
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
@@ -115,11 +115,7 @@ impl Drive {
 
     /// Runs a scenario as fast as the machine allows.
     pub(crate) fn run_fast(&self, scenario: &Scenario) -> Outcome {
-        let threads = self.threads();
-        match Ticker::new(scenario) {
-            Some(ticker) => sim::run(scenario, threads, &ticker),
-            None => sim::run(scenario, threads, &()),
-        }
+        sim::run(scenario, self.threads(), &Ticker::new(scenario))
     }
 
     fn open_journal(
@@ -139,11 +135,16 @@ pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or(thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// Tells a terminal how far a run is that takes long.
+/// Tells a terminal how far a run is that takes long; and whoever else reads standard error, once, that it takes very
+/// long.
 struct Ticker {
     duration: Time,
-    /// The virtual time before which an event is not worth a look at the clock.
+    begun: Instant,
+    is_terminal: bool,
+    /// The virtual time before which an event is not worth a look at the clock, unless there were many.
     next_at: Time,
+    /// Events since the last look.
+    events: u32,
     state: Mutex<Told>,
 }
 
@@ -157,15 +158,23 @@ struct Told {
 impl Ticker {
     /// Nothing is told earlier than this, nor more often.
     const INTERVAL: Duration = Duration::from_millis(500);
-    /// How many times an event at most looks at the clock.
+    /// How many times an event at most looks at the clock, but for one of so many.
     const LOOKS: u64 = 1000;
+    const EVENTS: u32 = 1 << 20;
+    /// After so long it is clear whether a run takes longer than that.
+    const KNOWN: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(600);
 
-    /// `None` when standard error is no terminal.
-    fn new(scenario: &Scenario) -> Option<Self> {
-        let told = Told { last: Instant::now(), ios: 0, any: false };
-        let duration = Time(scenario.duration_ns);
-        let ticker = Self { duration, next_at: Time::ZERO, state: Mutex::new(told) };
-        io::stderr().is_terminal().then_some(ticker)
+    fn new(scenario: &Scenario) -> Self {
+        let begun = Instant::now();
+        Self {
+            duration: Time(scenario.duration_ns),
+            begun,
+            is_terminal: io::stderr().is_terminal(),
+            next_at: Time::ZERO,
+            events: 0,
+            state: Mutex::new(Told { last: begun, ios: 0, any: false }),
+        }
     }
 
     fn tell(&self, at: Time, ios: u64) {
@@ -174,12 +183,26 @@ impl Ticker {
         if told.last.elapsed() < Self::INTERVAL {
             return;
         }
-        (told.last, told.any) = (Instant::now(), true);
-        let done = 100 * at.0 / self.duration.0;
+        told.last = Instant::now();
+        let rest = left(self.begun.elapsed(), at, self.duration);
         let ios =
             if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
-        progress(&format!("{done} % of {} simulated{ios}", seconds(self.duration)));
+        let percent = 100.0 * at.0 as f64 / self.duration.0 as f64;
+        let done = format!("{percent:.0} % of {} simulated{ios}", seconds(self.duration));
+        let is_long = self.begun.elapsed() >= Self::KNOWN && rest >= Self::LONG;
+        if self.is_terminal {
+            progress(&format!("{done}, {} left", roughly(rest)));
+        } else if is_long && !told.any {
+            say(&format!("kavg: this takes long: {done}, some {} left", roughly(rest)));
+        }
+        told.any |= self.is_terminal || is_long;
     }
+}
+
+/// How long a run still takes that came so far in a time, if it goes on so.
+fn left(elapsed: Duration, at: Time, duration: Time) -> Duration {
+    let rest = duration.since(at) as f64 / at.0.max(1) as f64;
+    Duration::try_from_secs_f64(elapsed.as_secs_f64() * rest).unwrap_or(Duration::MAX)
 }
 
 impl Drop for Ticker {
@@ -193,8 +216,9 @@ impl Drop for Ticker {
 
 impl Watch for Ticker {
     fn before(&mut self, at: Time) {
-        if at >= self.next_at {
-            self.next_at = at + self.duration.0 / Self::LOOKS;
+        self.events += 1;
+        if at >= self.next_at || self.events >= Self::EVENTS {
+            (self.next_at, self.events) = (at + self.duration.0 / Self::LOOKS, 0);
             self.tell(at, 0);
         }
     }
@@ -203,5 +227,23 @@ impl Watch for Ticker {
 impl Progress for Ticker {
     fn reached(&self, at: Time, ios: u64) {
         self.tell(at, ios);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_in_proportion_and_never_too_much_to_tell() {
+        let ten = Duration::from_secs(10);
+        for (at, duration, expected) in [
+            (1, 4, Duration::from_secs(30)),
+            (4, 4, Duration::ZERO),
+            (1, 60_000_000_000, Duration::from_secs(599_999_999_990)),
+            (0, u64::MAX, Duration::MAX),
+        ] {
+            assert_eq!(left(ten, Time(at), Time(duration)), expected, "{at} of {duration}");
+        }
     }
 }

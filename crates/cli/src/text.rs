@@ -1,5 +1,7 @@
 //! Numbers and names as text: the smallest parts of every table.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 use counters::{SECOND, Time};
 pub(crate) use diagnose::{clean, fit};
@@ -74,6 +76,16 @@ pub(crate) fn seconds(at: Time) -> String {
     format!("{} s", at.0 as f64 / SECOND as f64)
 }
 
+/// A time in one unit, or in two.
+pub(crate) fn roughly(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..100 => format!("{seconds} s"),
+        seconds @ 100..6_000 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 6_000..360_000 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        seconds => format!("{} days", whole((seconds / 86_400) as f64)),
+    }
+}
+
 /// A figure, and nothing where there is none.
 pub(crate) fn shown(value: Option<f64>, print: fn(f64) -> String) -> String {
     value.map(print).unwrap_or_default()
@@ -99,6 +111,16 @@ mod tests {
         for (value, text) in [(0.04, "0.0"), (31.96, "32.0"), (999.94, "999.9"), (999.96, "1,000")]
         {
             assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
+    fn times_are_told_roughly() {
+        let cases = [(0, "0 s"), (99, "99 s"), (100, "2 min"), (6_000, "1 h 40 min")];
+        for (seconds, text) in
+            cases.into_iter().chain([(360_000, "4 days"), (1 << 30, "12,427 days")])
+        {
+            assert_eq!(roughly(Duration::from_secs(seconds)), text);
         }
     }
 

@@ -11,6 +11,8 @@ use std::{
 
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
+use knobs::{Order, shell};
+
 use crate::{Result, command::Arguments, talk::say};
 
 /// Does what was typed.
@@ -35,7 +37,8 @@ pub(crate) fn run(out: &mut dyn Write) -> Result {
 fn refusal(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> String {
     let root = Arguments::command();
     let (mut command, mut name) = (&root, root.get_name().to_owned());
-    for word in typed {
+    let typed: Vec<_> = typed.collect();
+    for word in &typed {
         let Some(below) = command.find_subcommand(word) else { break };
         command = below;
         name = format!("{name} {}", below.get_name());
@@ -44,11 +47,21 @@ fn refusal(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> String
     let there_are = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let names: Vec<_> = below.map(clap::Command::get_name).collect();
-            format!("; there are {}", names.join(", "))
+            let meant = of_esxcli(&typed).map(|line| format!("; did you mean `{line}`?"));
+            format!("{}; there are {}", meant.unwrap_or_default(), names.join(", "))
         }
         _ => String::new(),
     };
     format!("{}{there_are}; see `{name} --help`", one_line(error))
+}
+
+/// The line that was meant where what was typed is a command of esxcli, or of kavg's own in esxcli's form.
+fn of_esxcli(typed: &[OsString]) -> Option<String> {
+    let words: Option<Vec<_>> = typed.iter().map(|word| word.to_str().map(shell)).collect();
+    let words = words?.join(" ");
+    let lines = [words.clone(), format!("kavg {words}")];
+    let line = lines.into_iter().find(|line| line.parse::<Order>().is_ok())?;
+    Some(format!("kavg esxcli {line}"))
 }
 
 /// What clap says, without its examples of use.

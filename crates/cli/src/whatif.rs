@@ -53,6 +53,7 @@ fn ask(
         settings,
         window: (window.from_ms, window.to_ms),
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: COMMANDS,

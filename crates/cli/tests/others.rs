@@ -148,7 +148,8 @@ fn is_of_a_shipped_scenario(block: &str) -> bool {
     let name = rest.and_then(|rest| rest.split_whitespace().next());
     let is_shipped = |name| kavg(&["scenarios", "--show", name]).code == 0;
     // What runs in real time is killed there.
-    name.is_some_and(is_shipped) && !block.contains("--pace")
+    let is_whole = block.starts_with("$ kavg plan ") || name.is_some_and(is_shipped);
+    is_whole && !block.contains("--pace")
 }
 
 /// What the last of some lines prints, one after the other in an empty folder.

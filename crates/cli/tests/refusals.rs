@@ -10,6 +10,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["run", "nowhere"], "kavg: nowhere: there is no such file and no shipped scenario"),
         (&["run", "."], "kavg: .: "),
         (&["run", "bad.toml"], "kavg: bad.toml:2:"),
+        (&["disk", "list"], "'disk'; did you mean `kavg esxcli kavg disk list`?; there are run, "),
         (&["run", "two-queues.toml", "--window", "no"], "there are run, 64, 96"),
         (&["run", "two-queues.toml", "--every", "0s"], "--every: it must give 1 to "),
         (&["run", "two-queues.toml", "--every", "1ns"], "--every: "),

@@ -9,6 +9,7 @@ use common::{Said, data, every_key, json, kavg};
 use serde_json::Value;
 use tempfile::TempDir;
 
+const NOISY: &str = include_str!("../../../scenarios/noisy-neighbour.toml");
 const S4: &str = include_str!("../../../scenarios/s4-solidfire.toml");
 
 /// S4's scenario as far as a window that begins when DQLEN has fallen and lasts some reads of the good
@@ -247,6 +248,12 @@ HBA Name  Driver     Link State  UID                 Capabilities  Description
 vmhba64   iscsi_vmk  online      iqn.1998-01.vmware                iSCSI Software Adapter
 ";
 
+const EXTENTS: &str = "\
+Volume Name  VMFS UUID                            Extent Number  Device Name                           Partition
+-----------  -----------------------------------  -------------  ------------------------------------  ---------
+fast         5c6f1a7e-9d3c5b1e-6f2a-0025b5aa0001              0  DEVICE          1
+";
+
 /// The first `count` remedies without their numbers.
 fn first(value: &Value, count: usize) -> Vec<String> {
     let what =
@@ -360,6 +367,156 @@ fn the_policy_of_a_volume_is_in_the_ranges_of_a_capture() {
     assert_eq!(known, 6, "{of_capture}");
 }
 
+/// Four servers of 2 ms, and DSNRO 32 below a device that takes 64: only who is alone has them.
+const BELOW_THE_DEPTH: &str = r#"
+title = "More waits than DSNRO lets out"
+duration = "20s"
+warmup = "2s"
+sample = "2s"
+[array.a]
+servers = 4
+service = "2ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.fast]
+[vm.web]
+guest = "linux"
+[vm.web.disk."scsi0:0"]
+datastore = "fast"
+[vm.web.workload]
+threads = 1
+[vm.batch]
+guest = "linux"
+[vm.batch.disk."scsi0:0"]
+datastore = "fast"
+[vm.batch.workload]
+threads = 60
+"#;
+
+/// What ends the competition lets out what the device takes, which a DQLEN that stood at DSNRO does not show: what
+/// comes of it is in the range, and a sentence says what would tell.
+#[test]
+fn the_depth_above_dsnro_is_in_the_ranges_of_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("below.toml");
+    fs::write(&file, BELOW_THE_DEPTH).unwrap();
+    let file = file.to_str().unwrap();
+    let captured = Captured::new(file);
+    let vms = ["--good", "web", "--bad", "batch"];
+    let text = captured.remedy(&vms).out;
+    assert!(text.contains("from no more above it to all that a driver gives"), "{text}");
+    let of_capture = captured.remedy(&[&vms[..], &["--json"]].concat()).out;
+    let of_capture: Value = serde_json::from_str(&of_capture).unwrap();
+    let of_scenario = json(&[&["remedy", file], &vms[..], &["--json"]].concat());
+    let range = |value: &Value| ["low", "high"].map(|end| value["good_ms"][end].as_f64().unwrap());
+    assert!(range(&of_capture["as_it_is"])[1] < 20.0, "{of_capture}");
+    let mut known = 0;
+    for remedy in remedies(&of_capture) {
+        let is_it = |own: &&Value| own["what"] == remedy["what"];
+        let Some(truth) = remedies(&of_scenario).iter().find(is_it) else { continue };
+        if ["own-device", "own-host", "sioc"].iter().any(|key| remedy["key"] == *key) {
+            let ([low, high], truth) = (range(&remedy["figures"]), mean(truth, "good_ms"));
+            assert!(0.99 * low <= truth && truth <= 1.01 * high, "{truth}: {remedy}");
+            known += 1;
+        }
+    }
+    assert_eq!(known, 5, "{of_capture}");
+}
+
+const FAST: &str = "naa.60200000d228cb696f1ab3d94c2f523c";
+
+/// A change has one range, whoever is asked: what `whatif` says of the line of a remedy is within that of the remedy.
+/// Storage I/O Control sets DSNRO aside, and what the device takes beyond it is not known to either.
+#[test]
+fn what_whatif_says_of_a_line_is_within_the_range_of_its_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("below.toml");
+    fs::write(&file, BELOW_THE_DEPTH).unwrap();
+    let captured = Captured::new(file.to_str().unwrap());
+    let capture = captured.path("host.csv");
+    let extents = captured.with("extents.txt", &EXTENTS.replace("DEVICE", FAST));
+    let shared = ["--json", "--esxcli", &extents];
+    let vms = ["--good", "web", "--bad", "batch"];
+    let of_remedy = captured.remedy(&[&vms[..], &shared].concat()).out;
+    let of_remedy: Value = serde_json::from_str(&of_remedy).unwrap();
+    let mut asked = Vec::new();
+    for remedy in remedies(&of_remedy) {
+        let [line] = &remedy["commands"].as_array().unwrap()[..] else { continue };
+        let ask = ["whatif", &capture, "--commands", "100000", "--set", line.as_str().unwrap()];
+        let of_whatif = json(&[&ask[..], &shared].concat());
+        let simulated = &of_whatif["answers"][0]["simulated"];
+        let rows = simulated["rows"].as_array().unwrap();
+        let is_its = |row: &&Value| row["object"] == "web" && row["counter"] == "GAVG/cmd";
+        let Some(row) = rows.iter().find(is_its) else { continue };
+        let end = |end: &str| remedy["figures"]["good_ms"][end].as_f64().unwrap();
+        assert!(end("low") <= row["low"].as_f64().unwrap(), "{row}: {remedy}");
+        assert!(end("high") >= row["high"].as_f64().unwrap(), "{row}: {remedy}");
+        if remedy["key"] == "sioc" {
+            let doubts = simulated["doubts"].to_string();
+            assert!(
+                doubts.contains("from no more above it to all that a driver gives"),
+                "{doubts}"
+            );
+            let truth =
+                json(&["remedy", file.to_str().unwrap(), vms[0], vms[1], vms[2], vms[3], "--json"]);
+            let truth = remedies(&truth).iter().find(|one| one["key"] == "sioc").unwrap();
+            let (low, high) = (row["low"].as_f64().unwrap(), row["high"].as_f64().unwrap());
+            assert!((low..=high).contains(&mean(truth, "good_ms")), "{row}: {truth}");
+        }
+        asked.push(remedy["key"].as_str().unwrap().to_owned());
+    }
+    for key in ["iops-limit", "sioc"] {
+        assert!(asked.iter().any(|asked| asked == key), "{asked:?}");
+    }
+}
+
+/// What no model gives of a device that neither of the two uses refuses nothing of them.
+#[test]
+fn only_devices_of_the_two_refuse() {
+    let folder = tempfile::tempdir().unwrap();
+    // Both neighbours at work all the time.
+    let (text, _) = NOISY.split_once("[[window]]").unwrap();
+    let text = text.replace("stop = \"5s\"", "").replace("duration = \"7s\"", "duration = \"14s\"");
+    let [file, journal] = ["nn.toml", "nn.journal"].map(|name| folder.path().join(name));
+    fs::write(&file, text).unwrap();
+    let [file, journal] = [&file, &journal].map(|path| path.to_str().unwrap());
+    assert_eq!(kavg(&["run", file, "-q", "--journal", journal]).code, 0);
+    let said = kavg(&["remedy", journal, "--good", "victim-plain", "--bad", "noisy-plain"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let why = "Devices that neither of them uses are in no model: No model of this host gives what was recorded";
+    assert!(said.out.contains(why), "{}", said.out);
+    let said = kavg(&["remedy", journal, "--good", "victim-found", "--bad", "noisy-found"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+}
+
+/// A host that is as another one has its paths as the place of it among all gives them.
+#[test]
+fn another_host_at_the_port_of_the_other_vm_is_said_to_be_there() {
+    let by_hand = |bad: &str| {
+        let vms = ["--window", "fixed", "--good", "v-2", "--bad", bad, "--json"];
+        let value = json(&[&["remedy", "fan-in"], &vms[..]].concat());
+        let all = remedies(&value).iter();
+        let mut own = all.filter(|one| one["what"] == format!("{bad} on another, idle host"));
+        own.next().unwrap()["by_hand"].as_array().unwrap().len()
+    };
+    assert_eq!(by_hand("v-1"), 2);
+}
+
+/// What a file says of a datastore goes before the option of its host: the line alone would change nothing.
+#[test]
+fn an_order_that_the_file_gives_is_changed_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = s4(&folder, "s4.toml", &[("dsnro = 32", "dsnro = 32\nscheduler = \"mclock\"")]);
+    let value = json(&["remedy", &file, "--json"]);
+    let orders: Vec<_> = remedies(&value).iter().filter(|one| one["key"] == "scheduler").collect();
+    let [sfq] = orders[..] else { panic!("{orders:?}") };
+    assert_eq!(sfq["commands"], serde_json::json!([]));
+    assert_eq!(
+        sfq["by_hand"],
+        serde_json::json!(["in the scenario: scheduler = \"sfq\" for vvols"])
+    );
+}
+
 /// Of several hosts it is the one with somebody who suffers.
 #[test]
 fn a_journal_of_several_hosts_is_asked_for_the_one_with_a_case() {
@@ -419,6 +576,10 @@ fn who_is_starved_is_one_and_is_freed() {
     );
     assert_eq!(as_it_is["fairness"]["mean"], 0.5);
     let first = &remedies(&value)[0];
+    for what in ["no IOPS limit on quiet", "storage policy free for quiet"] {
+        let lifted = remedies(&value).iter().find(|one| one["what"] == what).expect(what);
+        assert!(lifted["gain"].as_f64().unwrap() > 0.99, "{lifted}");
+    }
     assert!(first["gain"].as_f64().unwrap() > 0.9 && mean(first, "good_iops") > 100.0, "{first}");
     for one in remedies(&value) {
         assert_eq!(one["gain"].is_null(), mean(one, "good_iops") == 0.0, "{one}");
@@ -477,10 +638,18 @@ fn bad_input_is_refused_in_one_line() {
     let capture = folder.path().join("esx01.csv.gz");
     fs::write(&capture, "").unwrap();
     let capture = capture.to_str().unwrap();
+    let [empty, tail] =
+        [("empty.journal", ""), ("tail.journal", "\u{7}\u{7}")].map(|(name, text)| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        });
     let cases: &[(&[&str], &str)] = &[
         (&["nowhere"], "nowhere: there is no such file"),
         (&["bad.toml"], "kavg: bad.toml:2:"),
         (&[capture], "esx01.csv.gz:1: the file is empty"),
+        (&[&empty], "empty.journal: it is no journal: it does not begin as one"),
+        (&[&tail], "tail.journal: it is no journal: it does not begin as one"),
         (&[capture, "--seeds", "3"], "--seeds: it is for scenarios, and "),
         (&["two-queues.toml", "--esxcli", "x.txt"], "--esxcli: it is for captures, and two-"),
         (&["nowhere.csv"], "nowhere.csv"),

@@ -102,6 +102,38 @@ fn the_depth_of_nfs_mounts_is_set_for_a_host() {
     assert_eq!((active(&[]), active(&["--set", set])), (32.0, 2.0));
 }
 
+/// Two hosts before an array that takes 48 commands.
+#[test]
+fn who_takes_the_places_of_an_array_is_told_so_and_an_nfs_volume_is_refused_too() {
+    let of = |kind: &str, threads: [u32; 2]| {
+        let vms = ["1", "2"].map(|at| {
+            let threads = threads[usize::from(at == "2")];
+            format!(
+                "[datastore.ds-{at}]\nkind = \"{kind}\"\nhosts = \"esx-{at}\"\n[vm.vm-{at}]\nhost = \"esx-{at}\"\n\
+                 disk.\"scsi0:1\" = {{ datastore = \"ds-{at}\" }}\nworkload = {{ threads = {threads} }}\n"
+            )
+        });
+        let site = "title = \"t\"\nduration = \"30s\"\nwarmup = \"5s\"\nsample = \"1s\"\n\
+            [array.a]\nservers = 16\nservice = \"1ms\"\nround_trip = \"100us\"\nqueue_limit = 48\n\
+            [host.esx]\ncount = 2\nadapter.vmhba1 = { driver = \"qlnativefc\" }\n";
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("made.toml");
+        fs::write(&file, format!("{site}{}", vms.concat())).unwrap();
+        let mut run = json(&["run", "--json", file.to_str().unwrap()]);
+        run["windows"][0]["verdicts"].take()
+    };
+    let told = of("vmfs", [40, 16]);
+    let headline = told[0]["headline"].as_str().unwrap();
+    assert!(headline.starts_with("Nothing is wrong here, but it takes 3"), "{headline}");
+    assert!(headline.contains("of 48 places of the queue of a port of array a: "), "{headline}");
+    assert!(headline.ends_with(" commands of esx-2 wait for one."), "{headline}");
+    let told = of("nfs", [64, 64]);
+    let findings = told[0]["findings"].as_array().unwrap().iter();
+    let sentences: Vec<_> = findings.map(|finding| finding["sentence"].as_str().unwrap()).collect();
+    let named = "each in the host though it has slots: the queue of a port of array a takes 48";
+    assert!(sentences.iter().any(|sentence| sentence.contains(named)), "{sentences:?}");
+}
+
 #[test]
 fn an_expectation_that_is_not_met_is_told_and_ends_with_1() {
     let said = kavg(&["run", "not-met.toml", "--quiet"]);

@@ -377,6 +377,16 @@ fn what_disks_may_have_is_listed() {
     assert_eq!(block("storage policy Gold Tier"), says(500));
     let control = "StorageIOControlEnabled: true; CongestionThresholdMillisecond: 15";
     assert_eq!(block("datastore fast"), control);
+    // What the line leaves out stays, also in a daemon that is begun anew.
+    esxcli(&site, "Get-Datastore FAST | Set-Datastore -CongestionThresholdMillisecond 20");
+    esxcli(
+        &site,
+        "Get-AdvancedSetting -Entity H -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16",
+    );
+    daemon.stop();
+    let daemon = site.serve(2, &["--control", "c"]);
+    let listed = esxcli(&site, "kavg disk list");
+    assert!(listed.contains(&control.replace("15", "20").replace("; ", "\n   ")), "{listed}");
     daemon.stop();
 }
 

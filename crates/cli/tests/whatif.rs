@@ -341,6 +341,9 @@ fn a_storage_policy_is_asked_as_its_number() {
     assert_eq!(simulated(&policy), number);
     let low = simulated(&["bad: DiskLimitIOPerSecond 1000"]);
     assert_eq!(simulated(&["bad: StoragePolicy low"]), low);
+    // As vCenter takes the name, whatever its case.
+    let cmdlets = "Get-VM BAD | Get-HardDisk | Set-SpbmEntityConfiguration -StoragePolicy low";
+    assert_eq!(simulated(&[cmdlets]), low);
 }
 
 #[test]
@@ -560,8 +563,12 @@ fn a_depth_that_no_host_takes_is_refused_though_the_capture_does_not_show_the_li
 #[test]
 fn what_cannot_be_asked_has_one_clear_line() {
     let captured = Captured::new("s2-lun-depth");
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--set", "storage core device set -d naa.9 -O 64"], "no device `naa.9`"),
+        (
+            &["--set", "Set-Datastore ds -CongestionThresholdMillisecond 15"],
+            "a recording does not tell whether Storage I/O Control is on: give -StorageIOControlEnabled too",
+        ),
         (&["--set", DEEPER, "--device", "naa.9"], "no device `naa.9`"),
         (&["--set", "reboot"], "command"),
         (

@@ -92,8 +92,13 @@ pub struct ArrayQueue {
     pub takes: u32,
     /// The mean commands there, or on the way, of all hosts.
     pub inside: f64,
+    /// Those of this host's.
+    pub own: f64,
     /// The other host that has most of them, and how many.
     pub most: Option<(String, f64)>,
+    /// The other host of whose commands most wait because they are refused, how many do, and how many it has
+    /// inside.
+    pub shut_out: Option<(String, f64, f64)>,
     /// What each device has of it where all have as much; `None` where their paths lead to several.
     pub part: Option<u32>,
     /// What it answers where there is no place: TASK SET FULL, or BUSY.
@@ -109,6 +114,9 @@ pub struct ArrayQueue {
 }
 
 impl ArrayQueue {
+    /// The part of a queue that is most of it.
+    const MOST: f64 = 0.6;
+
     /// Whether it is full: what comes then is refused.
     pub(crate) fn is_full(&self) -> bool {
         const FULL: f64 = 0.95;
@@ -121,6 +129,13 @@ impl ArrayQueue {
         self.refusals > 0.0 && (self.is_full() || self.answer == Status::Busy)
     }
 
+    /// Whom this host leaves no places, and how many commands wait there: it has most of them itself.
+    pub(crate) fn leaves_none(&self) -> Option<(&str, f64)> {
+        let (host, waiting, inside) = self.shut_out.as_ref()?;
+        let has_most = self.own > Self::MOST * self.inside && *inside < Self::MOST * self.own;
+        (has_most && *waiting >= 1.0).then_some((host, *waiting))
+    }
+
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         let whose = if self.of_port { "a port" } else { "the volume" };
@@ -129,9 +144,8 @@ impl ArrayQueue {
 
     /// What it is and what it does.
     pub(crate) fn told(&self) -> String {
-        const MOST: f64 = 0.6;
         let answer = if self.answer == Status::Busy { "BUSY" } else { "TASK SET FULL" };
-        let most = self.most.as_ref().filter(|(_, inside)| *inside > MOST * self.inside);
+        let most = self.most.as_ref().filter(|(_, inside)| *inside > Self::MOST * self.inside);
         let most = most.map(|(host, inside)| format!(", of which {host} has {}", number(*inside)));
         format!(
             "{} takes {} commands{}, and it answers {answer} to more",
@@ -152,7 +166,7 @@ pub struct ArrayFacts {
     pub service_ms: Option<f64>,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
-    /// The mean share of its link in use in each sample, in the fuller direction, 0 to 1; nothing
+    /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing
     /// where it has none.
     pub link_busy: Vec<f64>,
     /// Who has commands there in [`ArrayFacts::crowded`], of all hosts; those of one device stand

@@ -40,12 +40,25 @@ pub(crate) fn headline(
             None => CANNOT_TELL.into(),
         },
         (Outcome::Idle, _) => too_little(host),
-        _ => format!(
-            "Nothing is wrong: no storage problem in these samples. {}; {}.",
-            queues(host, facts),
-            latencies(host)
-        ),
+        _ => takes_places(facts).unwrap_or_else(|| {
+            let (queues, latencies) = (queues(host, facts), latencies(host));
+            format!("Nothing is wrong: no storage problem in these samples. {queues}; {latencies}.")
+        }),
     }
+}
+
+/// What is said of a host that has no problem and is another's.
+fn takes_places(facts: &Facts) -> Option<String> {
+    let queues = facts.devices.values().filter_map(|device| device.array_queue.as_ref());
+    let (queue, (host, waiting)) =
+        queues.filter_map(|queue| Some((queue, queue.leaves_none()?))).next()?;
+    Some(format!(
+        "Nothing is wrong here, but it takes {} of {} places of {}: {} commands of {host} wait for one.",
+        number(queue.own),
+        queue.takes,
+        queue.name(),
+        number(waiting)
+    ))
 }
 
 /// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
@@ -141,6 +154,7 @@ fn of_finding(finding: &Finding) -> String {
     // The latency of a failed command is no storage's.
     let cost = cost.filter(|_| finding.cause != Cause::Failures);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
+    let cost = cost.map(|cost| cost + &when(finding));
     let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
     let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);
     let rate = rate.map(|rate| format!(", {}/s", number(rate.value))).unwrap_or_default();
@@ -149,6 +163,12 @@ fn of_finding(finding: &Finding) -> String {
         _ => String::new(),
     };
     format!("{place}: {}{rate}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
+}
+
+/// In how many samples, where what is said of them is not of nearly all of those with load.
+fn when(finding: &Finding) -> String {
+    let crate::Window { samples, of, .. } = finding.window;
+    if 10 * samples >= 9 * of { String::new() } else { format!(" in {samples} of {of} samples") }
 }
 
 /// A text without the device names behind that of their datastore, which stands in it already.

@@ -222,7 +222,12 @@ impl Stack {
         let Vdisk { world, device, .. } = self.vdisks[id.index()];
         let mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
         if let Some(all) = mine.map(|disk| disk.allocation).reduce(joined) {
+            let had_reservation = self.worlds[world.index()].reservation_ns != 0;
             self.worlds[world.index()].allocate(all, self.now);
+            if had_reservation {
+                let sched = &mut self.devices[device.index()].sched;
+                sched.forget_lead(&mut self.worlds, world, self.now);
+            }
         }
         self.devices[device.index()].sched.has_bounds = self.has_bounds(device);
     }

@@ -7,9 +7,11 @@ use knobs::Allocation;
 
 use crate::{codec::records, slab::Queue};
 
-/// Steps of cost / shares that a reservation may take a world ahead of the others: enough that it does not get
-/// more than its share when that is just above the reservation (ruling).
-const AHEAD_MAX: u64 = 8;
+/// Steps of cost / shares that a reservation may take a world ahead of the others (ruling). What is beyond is given
+/// to it: where its share is about its reservation it is ahead by chance, as the device is slow and quick, and the
+/// fewer steps, the more it has above its share, a tenth with 8. They are also what it waits for when its share becomes
+/// more than its reservation.
+const AHEAD_MAX: u64 = 128;
 
 /// A scheduling queue of a device.
 #[derive(Clone, Debug)]

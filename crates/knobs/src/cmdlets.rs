@@ -46,6 +46,16 @@ impl<'a> Cmdlet<'a> {
         self.take(parameter).or_else(|| self.take(""))
     }
 
+    /// Whether it has the argument of a parameter.
+    pub(crate) fn has(&self, parameter: &str) -> bool {
+        self.arguments.iter().any(|(name, _)| name.eq_ignore_ascii_case(parameter))
+    }
+
+    /// Whether it has none.
+    pub(crate) const fn is_bare(&self) -> bool {
+        self.arguments.is_empty()
+    }
+
     /// A parameter that it has and nobody has read.
     pub(crate) fn left(&self) -> Option<&'a str> {
         self.arguments

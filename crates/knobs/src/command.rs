@@ -1,4 +1,5 @@
-//! The commands of esxcli: what each is made of, and those that set something: their words, their options, and what they set.
+//! The commands of esxcli: what each is made of, and those that set something: their words, their options,
+//! their forms, what they set, and what shows it.
 //!
 //! A [`Call`] is a command with the values of its options, whatever the syntax it is written in: a
 //! line for a host's shell or for PowerCLI. [`Call::settings`] and [`Call::of`] are the two ways
@@ -17,7 +18,8 @@ use core::ops::RangeInclusive;
 use counters::MILLISECOND;
 
 use crate::{
-    Advanced, DSNRO, Driver, PathPolicy, PolicyChange, Query, Refusal, Setting, names::unknown,
+    Advanced, DSNRO, Driver, Effect, Manual, PathPolicy, PolicyChange, Query, Refusal, Setting,
+    manual::range, names::unknown,
 };
 
 /// What a call sets.
@@ -36,7 +38,13 @@ pub(crate) struct Command {
 /// What a command does with its options.
 pub(crate) enum Does {
     /// It sets something.
-    Set(fn(&Call) -> Settings),
+    Set {
+        settings: fn(&Call) -> Settings,
+        /// Its forms.
+        forms: fn() -> Vec<Manual>,
+        /// What shows what it sets; `None` where no command does.
+        shown: fn(&Call) -> Option<Query>,
+    },
     /// It shows something.
     Show(fn(&Call) -> Result<Query, Refusal>),
     /// It takes a path into or out of use.
@@ -53,25 +61,43 @@ static CORE_DEVICE: Command = Command {
         ('q', "queue-full-threshold"),
     ],
     flag: None,
-    does: Does::Set(core_device),
+    does: Does::Set {
+        settings: core_device,
+        forms: core_device_forms,
+        shown: |call| Some(Query::Devices { device: of_device(call) }),
+    },
 };
 static MODULE: Command = Command {
     words: "system module parameters set",
     options: &[('m', "module"), ('p', "parameter-string")],
     flag: None,
-    does: Does::Set(module_parameters),
+    does: Does::Set {
+        settings: module_parameters,
+        forms: module_forms,
+        shown: |call| Some(Query::Parameters { driver: driver(call).ok()? }),
+    },
 };
 static ADVANCED: Command = Command {
     words: "system settings advanced set",
     options: &[('o', "option"), ('i', "int-value"), ('d', "default")],
     flag: Some('d'),
-    does: Does::Set(advanced),
+    does: Does::Set {
+        settings: advanced,
+        forms: advanced_forms,
+        shown: |call| {
+            Some(Query::Options { option: option(call.need('o').ok()?).ok(), changed: false })
+        },
+    },
 };
 static NMP_DEVICE: Command = Command {
     words: "storage nmp device set",
     options: &[('d', "device"), ('P', "psp")],
     flag: None,
-    does: Does::Set(nmp_device),
+    does: Does::Set {
+        settings: nmp_device,
+        forms: nmp_device_forms,
+        shown: |call| Some(Query::NmpDevices { device: of_device(call) }),
+    },
 };
 static ROUND_ROBIN: Command = Command {
     words: "storage nmp psp roundrobin deviceconfig set",
@@ -84,20 +110,37 @@ static ROUND_ROBIN: Command = Command {
         ('T', "latency-eval-time"),
     ],
     flag: None,
-    does: Does::Set(round_robin),
+    does: Does::Set {
+        settings: round_robin,
+        forms: round_robin_forms,
+        shown: |call| Some(Query::NmpDevices { device: of_device(call) }),
+    },
 };
 
-/// kavg's own: no esxcli has it.
+/// kavg's own: no esxcli has it. The depth that is found is DQLEN in esxtop; no command of a host lists it.
 static KAVG_DEVICE: Command = Command {
     words: "kavg device set",
     options: &[('d', "device"), ('l', "depth-by-latency")],
     flag: None,
-    does: Does::Set(kavg_device),
+    does: Does::Set { settings: kavg_device, forms: kavg_device_forms, shown: |_| None },
 };
 
 /// The commands that set something.
 pub(crate) static SETTERS: [&Command; 6] =
     [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN, &KAVG_DEVICE];
+
+/// The forms of all of them.
+pub(crate) fn forms() -> Vec<Manual> {
+    let forms = |command: &&Command| match command.does {
+        Does::Set { forms, .. } => forms(),
+        Does::Show(_) | Does::Path => Vec::new(),
+    };
+    SETTERS.iter().flat_map(forms).collect()
+}
+
+fn form(line: &'static str, effect: Effect, what: String) -> Manual {
+    Manual { line, effect: Some(effect), what }
+}
 
 impl Command {
     /// The command of these words.
@@ -160,10 +203,18 @@ impl Call {
     /// What it sets.
     pub(crate) fn settings(&self) -> Settings {
         match self.command.does {
-            Does::Set(settings) => settings(self),
+            Does::Set { settings, .. } => settings(self),
             Does::Show(_) | Does::Path => {
                 Err(format!("`{}` is no setting", self.command.words).into())
             }
+        }
+    }
+
+    /// What shows what it sets.
+    pub(crate) fn shown(&self) -> Option<Query> {
+        match self.command.does {
+            Does::Set { shown, .. } => shown(self),
+            Does::Show(_) | Does::Path => None,
         }
     }
 
@@ -210,7 +261,8 @@ impl Call {
     }
 }
 
-fn number(name: &str, text: &str, range: &RangeInclusive<u32>) -> Result<u32, Refusal> {
+/// The number that a value is; the host checks the range.
+pub(crate) fn number(name: &str, text: &str, range: &RangeInclusive<u32>) -> Result<u32, Refusal> {
     let (least, most) = (range.start(), range.end());
     text.parse().map_err(|_| {
         format!("Invalid value `{text}` for {name}: it is a whole number, {least} to {most}").into()
@@ -219,6 +271,38 @@ fn number(name: &str, text: &str, range: &RangeInclusive<u32>) -> Result<u32, Re
 
 /// Of numbers that no range is known for.
 const COUNTS: RangeInclusive<u32> = 1..=u32::MAX;
+
+fn of_device(call: &Call) -> Option<String> {
+    call.get('d').map(String::from)
+}
+
+fn core_device_forms() -> Vec<Manual> {
+    let of = |option: Advanced| range(option.info().range());
+    vec![
+        form(
+            "storage core device set -d DEVICE -O N",
+            Effect::AtOnce,
+            format!(
+                "DSNRO, {}; from ESXi 6.5 not above the device's depth [HP, S1]",
+                range(DSNRO.range())
+            ),
+        ),
+        form(
+            "storage core device set -d DEVICE -m N",
+            Effect::AtOnce,
+            "Device Max Queue Depth, 1 to what the driver gives [QD254]".into(),
+        ),
+        form(
+            "storage core device set -d DEVICE -s N -q N",
+            Effect::AtOnce,
+            format!(
+                "adaptive throttling: results in a window, {} (0 is off); bad ones, {} [LAMW]",
+                of(Advanced::QFullSampleSize),
+                of(Advanced::QFullThreshold)
+            ),
+        ),
+    ]
+}
 
 fn core_device(call: &Call) -> Settings {
     let device = || call.need('d').map(String::from);
@@ -249,6 +333,15 @@ fn core_device(call: &Call) -> Settings {
     Ok(settings)
 }
 
+fn kavg_device_forms() -> Vec<Manual> {
+    vec![form(
+        "kavg device set -d DEVICE -l true",
+        Effect::AtOnce,
+        "kavg's own, which no ESXi has: the device's depth is found by latency, or (`false`) not"
+            .into(),
+    )]
+}
+
 fn kavg_device(call: &Call) -> Settings {
     let on = match call.need('l')? {
         "true" => true,
@@ -259,6 +352,14 @@ fn kavg_device(call: &Call) -> Settings {
         }
     };
     Ok(vec![Setting::DepthByLatency { device: call.need('d')?.into(), on }])
+}
+
+fn module_forms() -> Vec<Manual> {
+    vec![form(
+        "system module parameters set -m MODULE -p PARAMETER=N",
+        Effect::HostReboot,
+        "the depth of every device behind a driver, in the driver's range [S0]".into(),
+    )]
 }
 
 fn module_parameters(call: &Call) -> Settings {
@@ -301,6 +402,13 @@ fn no_parameter(driver: &Driver, name: &str) -> Refusal {
     let owner =
         other.map_or(String::new(), |other| format!(" (that is module `{}`)", other.module));
     format!("module `{module}` has no parameter `{name}`{owner}: {real}").into()
+}
+
+fn advanced_forms() -> Vec<Manual> {
+    let what = "an advanced option; `-d` instead of `-i N` is its default [LAMW]; also as `Set-AdvancedSetting` \
+                takes it [PCLI]";
+    let line = "system settings advanced set -o OPTION -i N";
+    vec![Manual { line, effect: None, what: what.into() }]
 }
 
 fn advanced(call: &Call) -> Settings {
@@ -346,6 +454,14 @@ impl PolicyChange {
     }
 }
 
+fn nmp_device_forms() -> Vec<Manual> {
+    vec![form(
+        "storage nmp device set -d DEVICE -P VMW_PSP_RR",
+        Effect::AtOnce,
+        "VMW_PSP_FIXED, VMW_PSP_MRU or VMW_PSP_RR [ELA]".into(),
+    )]
+}
+
 fn nmp_device(call: &Call) -> Settings {
     let name = call.need('P')?;
     let policy = PolicyChange::plug_in(name).ok_or_else(|| {
@@ -358,6 +474,22 @@ fn nmp_device(call: &Call) -> Settings {
 /// Options of `roundrobin deviceconfig set` that go with each type [ELA, DOC67].
 const TYPES: [(&str, &[char]); 4] =
     [("default", &[]), ("iops", &['I']), ("bytes", &['B']), ("latency", &['S', 'T'])];
+
+fn round_robin_forms() -> Vec<Manual> {
+    vec![
+        form(
+            "storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N",
+            Effect::AtOnce,
+            "I/Os down a path before the next one; `-t default` is as round robin starts [ELA, BB]"
+                .into(),
+        ),
+        form(
+            "storage nmp psp roundrobin deviceconfig set -d DEVICE -t bytes -B N",
+            Effect::AtOnce,
+            "bytes down a path before the next one [ELA, BB]".into(),
+        ),
+    ]
+}
 
 /// A limit that a type does not have is out of reach.
 fn round_robin(call: &Call) -> Settings {

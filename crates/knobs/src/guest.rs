@@ -1,13 +1,13 @@
 //! The PVSCSI driver's settings as a guest has them: Windows' registry value, Linux' module
 //! parameters [KB-PV].
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 
 use counters::Controller;
 
 use crate::{
-    GuestOs, GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
-    Refusal, limits_of,
+    Effect, GuestOs, GuestSystem, Manual, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT,
+    PVSCSI_RING_PAGES_MAX, Refusal, limits_of, manual::range,
 };
 
 const KEY: &str = "HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device";
@@ -16,6 +16,25 @@ const MODPROBE: &str = "options vmw_pvscsi";
 const MODPROBE_FILE: &str = "/etc/modprobe.d/pvscsi.conf";
 const KERNEL: &str = "vmw_pvscsi.";
 const PARAMETERS: &str = "/sys/module/vmw_pvscsi/parameters";
+
+/// The forms of these lines.
+pub(crate) fn forms() -> Vec<Manual> {
+    let form = |line, system: GuestSystem| {
+        let (pages, depth) = (range(1..=PVSCSI_RING_PAGES_MAX), range(1..=PVSCSI_DEPTH_MAX));
+        let system = system.name();
+        Manual {
+            line,
+            effect: Some(Effect::GuestReboot),
+            what: format!(
+                "PVSCSI in a {system} guest: {pages} pages, {depth} commands a disk [KB-PV]"
+            ),
+        }
+    };
+    vec![
+        form("RequestRingPages=N,MaxQueueDepth=N", GuestSystem::Windows),
+        form("vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N", GuestSystem::Linux),
+    ]
+}
 
 /// What a line sets in a guest's driver. `None` is the driver's default, to which it returns what
 /// it leaves out.

@@ -11,6 +11,7 @@ extern crate alloc;
 mod advanced;
 mod cmdlets;
 mod command;
+mod disks;
 mod driver;
 mod effect;
 mod esxcli;
@@ -26,12 +27,14 @@ mod query;
 mod refusal;
 mod setting;
 mod show;
+mod vcenter;
 mod vendor;
 mod version;
 mod vscsi;
 mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
+pub use disks::{LIMIT, NO_POLICY};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
@@ -40,18 +43,20 @@ pub use fixed::{
     RESERVE_HOLD_NS, RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
 };
 pub use guest::GuestDriver;
-pub use line::Line;
-pub use manual::{Manual, manual};
+pub use line::{Line, manual};
+pub use manual::Manual;
 pub use names::{list, nearest, unknown};
 pub use order::Order;
-pub use powercli::{ENABLED, LIMIT, NO_POLICY, THRESHOLD, get_esxcli};
+pub use powercli::get_esxcli;
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, IoControl, Knob,
-    MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
+    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, IoControl,
+    IoControlChange, Knob, MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting,
+    Target, TargetId,
 };
 pub use show::{show_device, show_option};
+pub use vcenter::{ENABLED, THRESHOLD};
 pub use vendor::{VENDOR_ADVICE, VendorAdvice};
 pub use version::Version;
 pub use vscsi::{

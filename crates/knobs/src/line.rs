@@ -5,10 +5,9 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::{fmt, str::FromStr};
 
 use crate::{
-    AllocationChange, DiskName, Disks, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal,
-    ScsiPlace, Setting,
-    command::{Call, SETTERS},
-    esxcli, powercli,
+    AllocationChange, Disks, GuestDriver, GuestName, GuestSystem, Manual, Refusal, Setting,
+    command::{self, Call, SETTERS},
+    disks, esxcli, guest, powercli, vcenter,
 };
 
 /// What a line sets.
@@ -21,6 +20,18 @@ pub struct Line {
     pub settings: Vec<Setting>,
 }
 
+/// The manual of lines: the form of each that sets something.
+#[must_use]
+pub fn manual() -> Vec<Manual> {
+    [command::forms(), guest::forms(), disks::forms(), vcenter::forms()].concat()
+}
+
+/// Whether a line has no other form than esxcli's own.
+pub(crate) fn is_esxcli(line: &str) -> bool {
+    let is_powercli = powercli::is_call(line) || vcenter::is_cmdlets(line);
+    !is_powercli && !line.contains(": ") && GuestSystem::of_line(line).is_none()
+}
+
 impl FromStr for Line {
     type Err = Refusal;
 
@@ -29,21 +40,21 @@ impl FromStr for Line {
     /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
     /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none), their shares
     /// (`NumDiskShares`), reservation (`StorageIOAllocationReservation`) or storage policy
-    /// (`StoragePolicy gold`); what a policy says (`storage policy gold: DiskLimitIOPerSecond 500`); or
-    /// Storage I/O Control of a datastore as PowerCLI sets it.
+    /// (`StoragePolicy gold`); or what a policy says (`storage policy gold: DiskLimitIOPerSecond 500`).
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
         if powercli::is_call(text) {
             return Ok(Self { host: None, settings: powercli::parse(text)?.settings()? });
         }
-        if powercli::is_cmdlets(text) {
-            return Ok(Self { host: None, settings: powercli::parse_cmdlets(text)? });
+        if vcenter::is_cmdlets(text) {
+            let (host, settings) = vcenter::parse(text)?;
+            return Ok(Self { host, settings });
         }
         if let Some((disk, change)) = text.rsplit_once(": ")
-            && let Some(allocation) = powercli::allocation(change)
+            && let Some(allocation) = AllocationChange::read(change)
         {
-            let (vdisk, allocation) = (powercli::disks(disk), allocation?);
+            let (vdisk, allocation) = (Disks::from(disk), allocation?);
             return match (&vdisk, &allocation) {
                 (Disks::With(_), AllocationChange::Policy(_)) => {
                     Err("disks have a storage policy; a policy has none".into())
@@ -67,42 +78,6 @@ impl FromStr for Line {
     }
 }
 
-impl From<&str> for DiskName {
-    /// `sql01:scsi0:1` is one disk of `sql01`, wherever it was moved to, `sql01` all of them.
-    fn from(text: &str) -> Self {
-        let place = |text: &str| {
-            let (bus, unit) = text.strip_prefix("scsi")?.split_once(':')?;
-            let unit = unit.split(MOVED_TO).next()?;
-            Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? })
-        };
-        let split = text.split_once(":scsi").map(|(vm, _)| (vm, &text[vm.len() + 1..]));
-        match split.and_then(|(vm, rest)| Some((vm, place(rest)?))) {
-            Some((vm, disk)) => Self { vm: vm.into(), disk: Some(disk) },
-            None => Self { vm: text.into(), disk: None },
-        }
-    }
-}
-
-impl fmt::Display for ScsiPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scsi{}:{}", self.bus, self.unit)
-    }
-}
-
-impl fmt::Display for DiskName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.vm)?;
-        self.disk.map_or(Ok(()), |disk| write!(f, ":{disk}"))
-    }
-}
-
-impl fmt::Display for AllocationChange {
-    /// What stands behind the disks of a line: its name and its value.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&powercli::allocation_text(self))
-    }
-}
-
 impl Setting {
     /// The line for a host's shell; `None` when it is not esxcli that sets it.
     #[must_use]
@@ -114,9 +89,9 @@ impl Setting {
     #[must_use]
     pub fn powercli(&self) -> Option<String> {
         match self {
-            Self::Allocation { vdisk, allocation } => powercli::print_allocation(vdisk, allocation),
+            Self::Allocation { vdisk, allocation } => vcenter::print_allocation(vdisk, allocation),
             Self::StorageIoControl { device, control } => {
-                Some(powercli::print_sioc(device, *control))
+                Some(vcenter::print_sioc(device, *control))
             }
             _ => Call::of(self).map(|call| powercli::print(&call)),
         }
@@ -143,10 +118,7 @@ impl fmt::Display for Setting {
     /// The line that [`Line`] reads back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Allocation { vdisk, allocation } => {
-                let disks = powercli::disks_text(vdisk);
-                write!(f, "{disks}: {allocation}")
-            }
+            Self::Allocation { vdisk, allocation } => write!(f, "{vdisk}: {allocation}"),
             Self::Pvscsi { vm, .. } => {
                 if let Some(vm) = &vm.vm {
                     write!(f, "{vm}: ")?;
@@ -158,7 +130,7 @@ impl fmt::Display for Setting {
                 })
             }
             Self::StorageIoControl { device, control } => {
-                f.write_str(&powercli::print_sioc(device, *control))
+                f.write_str(&vcenter::print_sioc(device, *control))
             }
             _ => Call::of(self).map_or(Ok(()), |call| f.write_str(&esxcli::print(&call))),
         }

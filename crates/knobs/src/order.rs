@@ -12,6 +12,7 @@ use crate::{
     Line, Query, Refusal,
     command::{Call, Command, Does, SETTERS},
     esxcli,
+    line::is_esxcli,
     lists::SHOWERS,
     names::unknown,
 };
@@ -73,17 +74,16 @@ impl FromStr for Order {
             Ok(call) => call,
             // PowerCLI's, a guest's, or with a name in front.
             Err(refusal) => {
-                let is_named = text.contains(": ");
                 return match text.parse::<Line>() {
                     Ok(_) => Ok(Self::Set(text.to_string())),
-                    Err(of_line) => Err(if is_named { of_line } else { refusal }),
+                    Err(of_line) => Err(if is_esxcli(text) { refusal } else { of_line }),
                 };
             }
         };
         match call.command.does {
             Does::Show(query) => query(&call).map(Self::Show),
             Does::Path => path(&call),
-            Does::Set(_) => call.settings().map(|_| Self::Set(text.to_string())),
+            Does::Set { .. } => call.settings().map(|_| Self::Set(text.to_string())),
         }
     }
 }
@@ -152,6 +152,15 @@ mod tests {
             ("storage core path set -p x", "Missing required parameter -s|--state"),
             ("vm: DiskLimitIOPerSecond 0", "`0` is no limit; it is -1 (none) or 1 to"),
             ("host: storage core device lst", "there is no command `storage core device lst`"),
+            (
+                "Get-VM v | Set-SpbmEntityConfiguration -StoragePolicy low",
+                "Set-SpbmEntityConfiguration: of",
+            ),
+            (
+                "$esxcli.storage.core.device.lst.Invoke(@{})",
+                "there is no command `storage core device lst`",
+            ),
+            ("vmw_pvscsi.cmd_per_lun=0", "cmd_per_lun `0` is out of range"),
             ("system module parameters list -m x", "there is no module `x`"),
             ("storage core device set -d naa.1", "nothing is set"),
         ];

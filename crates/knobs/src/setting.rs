@@ -27,6 +27,8 @@ pub trait Form {
     type Policy: Clone + Debug + PartialEq;
     /// What a virtual disk may have.
     type Allocation: Clone + Debug + PartialEq;
+    /// What Storage I/O Control does.
+    type Control: Clone + Debug + PartialEq;
 }
 
 /// As a line says it: by name, and no more than it sets.
@@ -41,6 +43,7 @@ impl Form for Named {
     type Number = Option<u32>;
     type Policy = PolicyChange;
     type Allocation = AllocationChange;
+    type Control = IoControlChange;
 }
 
 /// As the engine of a host takes it: by id, and complete.
@@ -54,6 +57,7 @@ impl Form for Resolved {
     type Number = u32;
     type Policy = PathPolicy;
     type Allocation = Allocation;
+    type Control = IoControl;
 }
 
 /// A setting on a host whose things have ids.
@@ -94,13 +98,13 @@ pub enum Setting<F: Form = Named> {
         /// Whether it is.
         on: bool,
     },
-    /// `Set-Datastore -StorageIOControlEnabled`: Storage I/O Control of a datastore, on each host that
+    /// `Set-Datastore`: Storage I/O Control of a datastore, on each host that
     /// sees it [PCLI].
     StorageIoControl {
         /// The device; a line names its datastore.
         device: F::Device,
         /// What it does.
-        control: IoControl,
+        control: F::Control,
     },
     /// `system settings advanced set`.
     Advanced {
@@ -170,6 +174,43 @@ impl IoControl {
         match self {
             Self::Off => None,
             Self::Stats { threshold_us } | Self::On { threshold_us } => Some(threshold_us),
+        }
+    }
+}
+
+/// What a line sets of Storage I/O Control: what the line leaves out stays [API].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoControlChange {
+    /// All of it.
+    To(IoControl),
+    /// That hosts share, from the threshold on that it has, or [`CONGESTION_MS_DEFAULT`].
+    Enabled,
+    /// The congestion threshold alone. Where it was off it counts by it from now on and holds nobody back.
+    Threshold {
+        /// The congestion threshold.
+        threshold_us: u32,
+    },
+}
+
+impl From<IoControl> for IoControlChange {
+    fn from(control: IoControl) -> Self {
+        Self::To(control)
+    }
+}
+
+impl IoControlChange {
+    /// What Storage I/O Control does after it.
+    #[must_use]
+    pub fn of(self, was: IoControl) -> IoControl {
+        match (self, was) {
+            (Self::To(control), _) => control,
+            (Self::Enabled, _) => was
+                .threshold_us()
+                .map_or(IoControl::DEFAULT, |threshold_us| IoControl::On { threshold_us }),
+            (Self::Threshold { threshold_us }, IoControl::On { .. }) => {
+                IoControl::On { threshold_us }
+            }
+            (Self::Threshold { threshold_us }, _) => IoControl::Stats { threshold_us },
         }
     }
 }
@@ -317,6 +358,13 @@ impl Setting {
                 let is_all = matches!(other, AllocationChange::Policy(_));
                 is_of_same && (is_all || discriminant(allocation) == discriminant(other))
             }
+            (
+                Self::StorageIoControl { control, .. },
+                Self::StorageIoControl { control: other, .. },
+            ) => {
+                let is_all = matches!(other, IoControlChange::To(_));
+                is_all || discriminant(control) == discriminant(other)
+            }
             _ => self.is_kind_of(other),
         }
     }
@@ -347,6 +395,17 @@ impl Setting {
             _ => None,
         }
     }
+
+    /// The name of the virtual machine or of the datastore that it names, for who calls it otherwise.
+    #[must_use]
+    pub const fn name_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Pvscsi { vm, .. } => vm.vm.as_mut(),
+            Self::Allocation { vdisk: Disks::Of(disk), .. } => Some(&mut disk.vm),
+            Self::StorageIoControl { device, .. } => Some(device),
+            _ => None,
+        }
+    }
 }
 
 /// A host, as far as settings ask for what it has.
@@ -358,11 +417,12 @@ pub trait Host {
     /// # Errors
     /// One line: what it is instead.
     fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal>;
-    /// The device on which the datastore of that name is, when the host sees it and Storage I/O Control is for it.
+    /// The device on which the datastore of that name is, when the host sees it and Storage I/O Control is for it,
+    /// with what that does.
     ///
     /// # Errors
     /// One line: what it is for.
-    fn controlled(&self, datastore: &str) -> Result<Option<DeviceId>, Refusal>;
+    fn controlled(&self, datastore: &str) -> Result<Option<(DeviceId, IoControl)>, Refusal>;
     /// Whether one of its adapters has that driver.
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
@@ -399,8 +459,11 @@ impl Setting {
                 one(name, &|device| Knob::DepthByLatency { device, on })
             }
             Self::StorageIoControl { device: ref name, control } => {
-                let device = host.controlled(name)?;
-                let knob = device.map(|device| Knob::StorageIoControl { device, control });
+                let found = host.controlled(name)?;
+                let knob = found.map(|(device, was)| Knob::StorageIoControl {
+                    device,
+                    control: control.of(was),
+                });
                 Ok(knob.into_iter().collect())
             }
             Self::PathPolicy { device: ref name, policy } => {
@@ -475,20 +538,45 @@ pub enum Target {
     Vdisk(VdiskId),
 }
 
+/// The id of what a knob turns.
+#[derive(Debug)]
+pub enum TargetId<'a> {
+    /// A host has none.
+    Host,
+    /// That of a device.
+    Device(&'a mut DeviceId),
+    /// That of a virtual machine.
+    Vm(&'a mut VmId),
+    /// That of a virtual disk.
+    Vdisk(&'a mut VdiskId),
+}
+
 impl Knob {
     /// What it turns.
     #[must_use]
     pub const fn target(&self) -> Target {
-        match *self {
+        let mut copy = *self;
+        match copy.id() {
+            TargetId::Host => Target::Host,
+            TargetId::Device(id) => Target::Device(*id),
+            TargetId::Vm(id) => Target::Vm(*id),
+            TargetId::Vdisk(id) => Target::Vdisk(*id),
+        }
+    }
+
+    /// The id of what it turns, for who counts them otherwise.
+    #[must_use]
+    pub const fn id(&mut self) -> TargetId<'_> {
+        match self {
             Self::SchedNumReqOutstanding { device, .. }
             | Self::MaxQueueDepth { device, .. }
             | Self::QueueFull { device, .. }
             | Self::DepthByLatency { device, .. }
             | Self::StorageIoControl { device, .. }
-            | Self::PathPolicy { device, .. } => Target::Device(device),
-            Self::Pvscsi { vm, .. } => Target::Vm(vm),
-            Self::Allocation { vdisk, .. } => Target::Vdisk(vdisk),
-            Self::Advanced { .. } | Self::ModuleDepth { .. } => Target::Host,
+            | Self::PathPolicy { device, .. } => TargetId::Device(device),
+            Self::Pvscsi { vm, .. } => TargetId::Vm(vm),
+            Self::Allocation { vdisk, .. } => TargetId::Vdisk(vdisk),
+            Self::Advanced { .. } | Self::ModuleDepth { .. } => TargetId::Host,
         }
     }
 

@@ -3,8 +3,8 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use crate::{
-    AllocationChange, DiskName, Disks, GuestSystem, Query, Setting, powercli::OF_DATASTORE,
-    powershell_name,
+    AllocationChange, DiskName, Disks, GuestSystem, Query, Setting, command::Call, powershell_name,
+    vcenter::OF_DATASTORE,
 };
 
 impl Setting {
@@ -13,16 +13,6 @@ impl Setting {
     #[must_use]
     pub fn show(&self) -> Vec<String> {
         match self {
-            Self::SchedNumReqOutstanding { device, .. }
-            | Self::MaxQueueDepth { device, .. }
-            | Self::QueueFull { device, .. } => vec![show_device(device)],
-            Self::PathPolicy { device, .. } => {
-                vec![Query::NmpDevices { device: Some(device.clone()) }.esxcli()]
-            }
-            Self::Advanced { option, .. } => vec![show_option(option.info().path)],
-            Self::ModuleDepth { driver, .. } => {
-                vec![Query::Parameters { driver }.esxcli()]
-            }
             Self::Pvscsi { vm, .. } => {
                 let systems = [GuestSystem::Windows, GuestSystem::Linux].into_iter();
                 let own = systems.filter(|system| vm.system.is_none_or(|own| own == *system));
@@ -41,8 +31,10 @@ impl Setting {
                  CongestionThresholdMillisecond",
                 powershell_name(device)
             )],
-            // What it finds is DQLEN in esxtop; no command of a host lists it.
-            Self::DepthByLatency { .. } => Vec::new(),
+            _ => {
+                let shown = Call::of(self).and_then(|call| call.shown());
+                shown.iter().map(Query::esxcli).collect()
+            }
         }
     }
 }
@@ -113,7 +105,8 @@ mod tests {
                 ],
             ),
         ];
-        let sioc = Setting::StorageIoControl { device: "prod".into(), control: IoControl::Off };
+        let sioc =
+            Setting::StorageIoControl { device: "prod".into(), control: IoControl::Off.into() };
         assert!(sioc.show()[0].starts_with("Get-Datastore 'prod' | Select-Object Name, StorageIO"));
         for (setting, lines) in cases {
             assert_eq!(setting.show(), lines);

@@ -3,8 +3,8 @@
 use counters::MILLISECOND;
 use knobs::{
     Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem,
-    IoControl, Line, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace,
-    Setting,
+    IoControl, IoControlChange, Line, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy,
+    PolicyChange, ScsiPlace, Setting,
 };
 use proptest::{option, prelude::*, sample::select};
 
@@ -53,9 +53,11 @@ fn of_datastore() -> impl Strategy<Value = Setting> {
     // A line has whole milliseconds.
     let threshold = || (0..u32::MAX / 1000).prop_map(|millis| 1000 * millis);
     let control = prop_oneof![
-        Just(IoControl::Off),
-        threshold().prop_map(|threshold_us| IoControl::Stats { threshold_us }),
-        threshold().prop_map(|threshold_us| IoControl::On { threshold_us }),
+        Just(IoControl::Off.into()),
+        threshold().prop_map(|threshold_us| IoControl::Stats { threshold_us }.into()),
+        threshold().prop_map(|threshold_us| IoControl::On { threshold_us }.into()),
+        Just(IoControlChange::Enabled),
+        threshold().prop_map(|threshold_us| IoControlChange::Threshold { threshold_us }),
     ];
     (name(), control).prop_map(|(device, control)| Setting::StorageIoControl { device, control })
 }
@@ -94,12 +96,9 @@ fn cmdlets_are_read_as_powershell_reads_them() {
     let limit = "web:scsi1:2: DiskLimitIOPerSecond 50";
     let unit_and_bus = "{$_.ExtensionData.UnitNumber -eq 2 -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq 1}";
     let limited = format!("Get-HardDisk -VM web | where-object {unit_and_bus}");
-    let on = |millis: u32| {
-        format!(
-            "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond {millis}"
-        )
-    };
-    let table: [(String, &[&str]); 5] = [
+    let shares = |number: u32| format!("web: NumDiskShares {number}");
+    let resources = "Get-VM web | Get-VMResourceConfiguration | Set-VMResourceConfiguration";
+    let table: [(String, &[&str]); 6] = [
         (
             policy.into(),
             &[
@@ -107,6 +106,9 @@ fn cmdlets_are_read_as_powershell_reads_them() {
                 "Set-SpbmEntityConfiguration -Configuration (Get-HardDisk -VM web) -StoragePolicy low",
                 "set-spbmentityconfiguration -storagepolicy 'low' (get-harddisk -vm (get-vm \"web\"))",
                 "Get-HardDisk web | Set-SpbmEntityConfiguration -StoragePolicy low -Confirm:$false",
+                "Get-HardDisk -VM web | Get-SpbmEntityConfiguration | Set-SpbmEntityConfiguration -StoragePolicy low",
+                "Get-SpbmEntityConfiguration -HardDisk (Get-HardDisk web) | Set-SpbmEntityConfiguration -StoragePolicy low",
+                "Set-SpbmEntityConfiguration (Get-SpbmEntityConfiguration (Get-VM web | Get-HardDisk)) -StoragePolicy low",
             ],
         ),
         (
@@ -125,18 +127,26 @@ fn cmdlets_are_read_as_powershell_reads_them() {
             ],
         ),
         (
-            on(10),
+            shares(2000),
             &[
-                "Get-Datastore -Name shared | Set-Datastore -CongestionThresholdMillisecond 10 -StorageIOControlEnabled $true",
-                "Set-Datastore shared -StorageIOControlEnabled $True -CongestionThresholdMillisecond 10",
-                "set-datastore -datastore (get-datastore shared) -storageiocontrolenabled:$true -congestionthresholdmillisecond:10",
+                &format!("{resources} -Disk (Get-HardDisk -VM web) -DiskSharesLevel High"),
+                &format!("{resources} -DiskSharesLevel:'high' -Disk (Get-VM web | Get-HardDisk)"),
             ],
         ),
-        (on(30), &["get-datastore shared | set-datastore -storageiocontrolenabled $true"]),
+        (
+            shares(700),
+            &[
+                &format!("{resources} -Disk (Get-HardDisk -VM web) -NumDiskShares 700"),
+                &format!(
+                    "{resources} -Disk (Get-HardDisk web) -NumDiskShares 700 -DiskSharesLevel CUSTOM"
+                ),
+            ],
+        ),
+        (shares(500), &[&format!("{resources} -Disk (Get-HardDisk -VM web) -DiskSharesLevel Low")]),
     ];
     for (expected, lines) in table {
         for line in lines {
-            assert_eq!(read(line), read(&expected), "{line}");
+            assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
         }
     }
     let both = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -NumDiskShares 700 -DiskSharesLevel custom \
@@ -146,36 +156,181 @@ fn cmdlets_are_read_as_powershell_reads_them() {
     assert_eq!(read(both), each);
 }
 
-/// A form that is not read is told with the one that is, of the same cmdlet.
+/// The same of hosts and datastores.
+#[test]
+fn cmdlets_of_hosts_and_datastores_are_read_as_powershell_reads_them() {
+    let on = "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 10";
+    let table: [(&str, &[&str]); 3] = [
+        (
+            "system settings advanced set -o /Disk/SchedQuantum -i 16",
+            &[
+                "Get-VMHost | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16",
+                "Set-AdvancedSetting (Get-AdvancedSetting (Get-VMHost) 'disk.schedquantum') 16 -Confirm:$false",
+            ],
+        ),
+        (
+            "esx-1: system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 0",
+            &[
+                "Get-AdvancedSetting -Entity esx-1 -Name VMFS3.HardwareAcceleratedLocking | Set-AdvancedSetting -Value 0 -Confirm:$false",
+                "Get-VMHost -Name esx-1 | Get-AdvancedSetting -Name VMFS3.HardwareAcceleratedLocking | Set-AdvancedSetting 0",
+                "Get-AdvancedSetting -Name VMFS3.HardwareAcceleratedLocking -Entity (Get-VMHost esx-1) | set-advancedsetting -value '0'",
+            ],
+        ),
+        (
+            on,
+            &[
+                "Get-Datastore -Name shared | Set-Datastore -CongestionThresholdMillisecond 10 -StorageIOControlEnabled $true",
+                "Set-Datastore shared -StorageIOControlEnabled $True -CongestionThresholdMillisecond 10",
+                "set-datastore -datastore (get-datastore shared) -storageiocontrolenabled:$true -congestionthresholdmillisecond:10",
+            ],
+        ),
+    ];
+    for (expected, lines) in table {
+        for line in lines {
+            assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
+        }
+    }
+}
+
+/// What a line leaves out of Storage I/O Control stays.
+#[test]
+fn a_part_of_storage_io_control_leaves_the_other() {
+    let [off, stats, on] = [
+        IoControl::Off,
+        IoControl::Stats { threshold_us: 20_000 },
+        IoControl::On { threshold_us: 20_500 },
+    ];
+    let to = |threshold_us| [IoControl::Stats { threshold_us }, IoControl::On { threshold_us }];
+    let ([counts, shares], [_, as_it_was]) = (to(15_000), to(20_000));
+    for (what, becomes) in [
+        ("-CongestionThresholdMillisecond 15", [counts, counts, shares]),
+        ("-StorageIOControlEnabled $true", [IoControl::DEFAULT, as_it_was, on]),
+        ("-StorageIOControlEnabled $false", [off; 3]),
+        ("-StorageIOControlEnabled $false -CongestionThresholdMillisecond 15", [counts; 3]),
+    ] {
+        let settings = read(&format!("Get-Datastore ds | Set-Datastore {what}"));
+        let [Setting::StorageIoControl { control, .. }] = settings[..] else { panic!("{what}") };
+        assert_eq!([off, stats, on].map(|was| control.of(was)), becomes, "{what}");
+    }
+}
+
+/// Lines of cmdlets that are not read, and what their refusals say.
+const NOT_READ: &[(&str, &[&str])] = &[
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfiguration",
+        &[
+            "-StoragePolicy is missing; it is as `Get-HardDisk -VM 'VM' | Set-SpbmEntityConfiguration -StoragePolicy (",
+        ],
+    ),
+    ("Get-VM w | Get-HardDisk", &["there is no cmdlet that sets something `Get-HardDisk`"]),
+    (
+        "Get-VM w | Set-VMResourceConfiguration -DiskLimitIOPerSecond 5",
+        &["-Disk is missing", "it is as `Get-VM 'VM' | Get-VMResourceConfiguration | Set-VMR"],
+    ),
+    (
+        "Get-VM w | Get-HardDisk | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -DiskSharesLevel High",
+        &["it is for what Get-VMResourceConfiguration gets"],
+    ),
+    ("RESOURCES ", &["-DiskLimitIOPerSecond or -DiskSharesLevel is missing"]),
+    ("RESOURCES -DiskSharesLevel Custom", &["-NumDiskShares is missing"]),
+    (
+        "RESOURCES -DiskSharesLevel High -NumDiskShares 700",
+        &["-NumDiskShares goes with -DiskSharesLevel Custom alone"],
+    ),
+    (
+        "RESOURCES -NumDiskShares high",
+        &["-NumDiskShares is a number, and `high` is one for -DiskSharesLevel"],
+    ),
+    (
+        "RESOURCES -DiskSharesLevel Hgh",
+        &["there is no level of shares `Hgh`; did you mean `high`? it is one of `low`"],
+    ),
+    ("RESOURCES -NumDiskShares 99", &["`99` is no number of shares; it is 100 to 10000"]),
+    ("RESOURCES -DiskLimitIOPerSecond $null", &["-DiskLimitIOPerSecond is no plain word"]),
+    ("RESOURCES -CpuSharesLevel High -DiskSharesLevel High", &["does not read -CpuSharesLevel"]),
+    (
+        "Get-VM v | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -DiskSharesLevel High",
+        &["its disks are of another VM than its configuration"],
+    ),
+    (
+        "Get-HardDisk -VM w -Name \"Hard disk 2\" | POLICY",
+        &[
+            "the place of a disk and not its label: one of a VM is as `Get-HardDisk -VM 'VM' | Where-Object {$_.Ext",
+        ],
+    ),
+    (
+        "Get-VM w | Get-HardDisk | where {$_.Name -eq 'Hard disk 2'} | POLICY",
+        &["the place of a disk and not its label"],
+    ),
+    (
+        "Get-VM w | POLICY",
+        &[
+            "of a VM it is the policy of its home, and its disks keep theirs; it is as `Get-HardDisk",
+        ],
+    ),
+    ("Get-SpbmEntityConfiguration -VM (Get-VM w) | POLICY", &["its home"]),
+    ("Get-Datastore w | POLICY", &["it is for disks, which Get-HardDisk gets"]),
+    ("Get-Datastore d | Set-Datastore", &["-CongestionThresholdMillisecond is missing"]),
+    (
+        "Get-Datastore d | Set-Datastore -StorageIOControlEnabled true",
+        &["-StorageIOControlEnabled is $true or $false; it is as `Get-Datastore 'NAME' | Set-D"],
+    ),
+    (
+        "Set-Datastore d -CongestionThresholdMillisecond 15ms",
+        &[
+            "Invalid value `15ms` for -CongestionThresholdMillisecond: it is a whole number, 5 to 100",
+        ],
+    ),
+    (
+        "Set-Datastore d -StorageIOControlEnabled $true -MaintenanceMode $true",
+        &["kavg does not read -MaintenanceMode of Set-Datastore"],
+    ),
+    (
+        "Get-VM w | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 8",
+        &[
+            "options of hosts, which Get-VMHost gets; it is as `Get-AdvancedSetting -Entity (Get-VMHost",
+        ],
+    ),
+    (
+        "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantm | Set-AdvancedSetting -Value 8",
+        &["there is no option `Disk.SchedQuantm`; did you mean `/Disk/SchedQuantum`?"],
+    ),
+    (
+        "Get-AdvancedSetting -Entity h -Name Disk.SchedQuantum | Set-AdvancedSetting",
+        &["-Value is missing"],
+    ),
+    ("Get-VM ((((((w", &["is no line of cmdlets that kavg reads"]),
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
+        &["is no line of cmdlets"],
+    ),
+];
+
+/// A form that is not read is told with the one that is, of the same cmdlet, and with what it lacks.
 #[test]
 fn cmdlets_that_are_not_read_are_told_with_their_own_form() {
-    for (line, expected) in [
-        (
-            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration",
-            "it is as `Get-HardDisk -VM 'VM' | Set-SpbmEntityConfiguration -StoragePolicy (",
-        ),
-        ("Get-VM w | Get-HardDisk", "there is no cmdlet that sets something `Get-HardDisk`"),
-        (
-            "Get-VM w | Set-VMResourceConfiguration -DiskLimitIOPerSecond 5",
-            "it is as `Get-VM 'VM' | Get-VMResourceConfiguration | Set-VMR",
-        ),
-        (
-            "Get-Datastore d | Set-Datastore -CongestionThresholdMillisecond 15",
-            "it is as `Get-Datastore 'NAME' | Set-Datastore -StorageIOControlEnabled",
-        ),
-        (
-            "Set-Datastore d -StorageIOControlEnabled $true -MaintenanceMode $true",
-            "no Set-Datastore with -MaintenanceMode that kavg reads",
-        ),
-        ("Get-VM ((((((w", "is no line of cmdlets that kavg reads"),
-        (
-            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
-            "is no line of cmdlets",
-        ),
-    ] {
-        let refusal = line.parse::<Line>().unwrap_err().to_string();
-        assert!(refusal.contains(expected), "{refusal}");
+    let resources = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM w)";
+    let policy = "Set-SpbmEntityConfiguration -StoragePolicy gold";
+    for (line, expected) in NOT_READ {
+        let line = line.replace("RESOURCES", resources).replace("POLICY", policy);
+        let refusal = line.parse::<Line>().expect_err(&line).to_string();
+        assert!(expected.iter().all(|part| refusal.contains(part)), "{line}: {refusal}");
+        assert!(!refusal.contains('\n'), "{refusal}");
     }
+}
+
+/// A text with another case wherever PowerShell takes any, which is outside of quotes.
+fn in_any_case(line: &str, upper: &[bool]) -> String {
+    let mut is_quoted = false;
+    let each = line.chars().zip(upper.iter().cycle()).map(|(c, upper)| {
+        is_quoted ^= c == '\'';
+        match (is_quoted, upper) {
+            (true, _) => c,
+            (false, true) => c.to_ascii_uppercase(),
+            (false, false) => c.to_ascii_lowercase(),
+        }
+    });
+    each.collect()
 }
 
 proptest! {
@@ -214,8 +369,45 @@ proptest! {
     }
 
     #[test]
+    fn powercli_is_read_in_any_case(
+        setting in prop_oneof![of_esxcli(), of_datastore(), of_disks()],
+        upper in prop::collection::vec(any::<bool>(), 1..40),
+    ) {
+        if let Some(line) = setting.powercli() {
+            let line = in_any_case(&line, &upper);
+            prop_assert_eq!(read(&line), std::slice::from_ref(&setting), "{}", line);
+        }
+    }
+
+    #[test]
+    fn arguments_of_cmdlets_come_in_any_order_and_quotes(
+        arguments in Just(["-Disk (Get-HardDisk -VM #a b#)", "-DiskSharesLevel #Custom#", "-NumDiskShares #700#",
+            "-DiskLimitIOPerSecond: 5", "-Confirm:$false"]).prop_shuffle(),
+        quote in select(vec!["'", "\""]),
+    ) {
+        let get = "Get-VM #a b# | Get-VMResourceConfiguration";
+        let line = format!("{get}|Set-VMResourceConfiguration {}", arguments.join(" "));
+        let each = ["a b: DiskLimitIOPerSecond 5", "a b: NumDiskShares 700"];
+        prop_assert_eq!(read(&line.replace('#', quote)), each.map(|line| read(line).remove(0)));
+    }
+
+    #[test]
+    fn pieces_of_cmdlets_are_a_line_or_refused(pieces in prop::collection::vec(select(vec![
+        "Get-VM", "Get-HardDisk", "Get-VMHost", "Get-Datastore", "Get-AdvancedSetting", "Get-SpbmEntityConfiguration",
+        "Get-VMResourceConfiguration", "Set-AdvancedSetting", "Set-Datastore", "Set-VMResourceConfiguration",
+        "Set-SpbmEntityConfiguration", "Where-Object", "-Disk", "-VM", "-Name", "-Value", "-Entity", "-HardDisk",
+        "-DiskSharesLevel", "-NumDiskShares", "-StoragePolicy", "-StorageIOControlEnabled", "$true", "$null", "'w'",
+        "\"", "'", "|", "(", ")", "{", "}", ":", "5", "w", "High", "\u{e4}", "-",
+    ]), 0..16)) {
+        let _ = pieces.join(" ").parse::<Line>();
+        let _ = pieces.concat().parse::<Line>();
+    }
+
+    #[test]
     fn any_text_is_a_line_or_refused(text in "\\PC{0,60}", start in select(vec![
         "", "$esxcli.storage.core.device.set.Invoke(@{", "Get-VM ", "vm: DiskLimitIOPerSecond",
+        "Get-AdvancedSetting -Entity ", "Set-Datastore ds -", "$ESXCLI.",
+        "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk w) -",
         "Get-HardDisk -VM ", "set-spbmentityconfiguration (", "vm: StoragePolicy", "storage policy ",
         "storage core device set ", "reg add ", "echo '", "options vmw_pvscsi ",
     ])) {

@@ -6,7 +6,7 @@ use engine::{
     AdapterConfig, DeviceConfig, Error, HostConfig, Input, Object, Part, PathConfig, VdiskConfig,
     VmConfig, VscsiConfig,
 };
-use knobs::Knob;
+use knobs::{Knob, TargetId};
 
 /// Ids of one noun: the number that each has in engines, by its place in the file.
 #[derive(Clone, Debug)]
@@ -183,16 +183,11 @@ impl Ids {
     }
 
     fn knob(&self, mut knob: Knob) -> Knob {
-        match &mut knob {
-            Knob::SchedNumReqOutstanding { device, .. }
-            | Knob::MaxQueueDepth { device, .. }
-            | Knob::QueueFull { device, .. }
-            | Knob::DepthByLatency { device, .. }
-            | Knob::StorageIoControl { device, .. }
-            | Knob::PathPolicy { device, .. } => *device = self.device(*device),
-            Knob::Pvscsi { vm, .. } => *vm = self.vm(*vm),
-            Knob::Allocation { vdisk, .. } => *vdisk = self.vdisk(*vdisk),
-            Knob::Advanced { .. } | Knob::ModuleDepth { .. } => {}
+        match knob.id() {
+            TargetId::Device(id) => *id = self.device(*id),
+            TargetId::Vm(id) => *id = self.vm(*id),
+            TargetId::Vdisk(id) => *id = self.vdisk(*id),
+            TargetId::Host => {}
         }
         knob
     }

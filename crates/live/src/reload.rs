@@ -12,7 +12,7 @@ use std::{
 
 use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId};
 use engine::{HostConfig, Object, Part};
-use knobs::{Advanced, DSNRO, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, Target};
+use knobs::{Advanced, DSNRO, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, Target, TargetId};
 use scenario::{Components, Host, Image, Scenario};
 
 use crate::ids::Same;
@@ -216,15 +216,9 @@ fn settings_over(was: &Host, same: &Same) -> Vec<Knob> {
     };
     let over = |knob: &Knob| {
         let mut knob = *knob;
-        match &mut knob {
-            Knob::MaxQueueDepth { device: id, .. }
-            | Knob::QueueFull { device: id, .. }
-            | Knob::DepthByLatency { device: id, .. }
-            | Knob::StorageIoControl { device: id, .. } => {
-                *id = device(*id)?;
-            }
-            // The others have their place in the configuration, or are of the whole host.
-            _ => {}
+        // What is of VMs and disks has its place in the configuration.
+        if let TargetId::Device(id) = knob.id() {
+            *id = device(*id)?;
         }
         Some(knob)
     };

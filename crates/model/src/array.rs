@@ -55,6 +55,7 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
+    port_count: usize,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
     full: Status,
@@ -102,6 +103,7 @@ impl Array {
             service: Service::new(&config.service),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            port_count: config.queues.ports.max(1) as usize,
             ports: Self::ports(&config.queues),
             full: config.queues.full,
             outstanding: 0,
@@ -126,10 +128,11 @@ impl Array {
         let Command { volume, host, path, op, bytes } = command;
         let volume = &mut self.volumes[volume as usize];
         let arrive = now + self.fabric.out_ns;
-        let mut port = match self.ports.len() {
-            0 => None,
-            ports => self.ports.get_mut(Queues::port_of(host as usize, path as usize, ports)),
+        let at = match self.port_count {
+            1 => 0,
+            ports => Queues::port_of(host as usize, path as usize, ports),
         };
+        let mut port = self.ports.get_mut(at);
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
         let refused = if is_full(port.as_deref_mut()) || is_full(volume.queue.as_deref_mut()) {
             Some(self.full)
@@ -141,10 +144,10 @@ impl Array {
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
-        let transfer = self.fabric.transfer(arrive, op, bytes);
+        let transfer = self.fabric.transfer(arrive, at, op, bytes);
         let mut done = served + transfer.total_ns;
         match op {
-            Op::Reserve => done = volume.reserve(done, host),
+            Op::Reserve => volume.reserve(done, host),
             Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
             _ => {}
         }
@@ -235,12 +238,10 @@ impl Volume {
             || is_stuck && self.stuck.host != host
     }
 
-    /// Reserves the LUN for a metadata operation whose I/O is done at `done`, and says when the
-    /// operation ends.
-    fn reserve(&mut self, done: Time, host: u32) -> Time {
-        let end = done + self.reserve_hold_ns;
-        self.reserved_until = self.reserved_until.max(end);
+    /// Reserves the LUN for a metadata operation, from a command that is done at `done` until the operation
+    /// ends. The command has its answer by then: what is held is the LUN, and no place in a queue.
+    fn reserve(&mut self, done: Time, host: u32) {
+        self.reserved_until = self.reserved_until.max(done + self.reserve_hold_ns);
         self.reserved_by = host;
-        end
     }
 }

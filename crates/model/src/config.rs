@@ -72,7 +72,7 @@ pub struct ArrayConfig {
     pub service: Service,
     /// The fabric's round-trip time in nanoseconds.
     pub round_trip_ns: u64,
-    /// Bytes a second of the link in each direction; `None` is unlimited.
+    /// Bytes a second of the link that all ports share, in each direction; `None` is unlimited.
     pub link_bytes_per_sec: Option<u64>,
     /// How writes cross the fabric.
     pub write_protocol: WriteProtocol,
@@ -82,7 +82,7 @@ pub struct ArrayConfig {
     pub volumes: Vec<VolumeConfig>,
 }
 
-/// How many commands an array takes, each from its arrival to its answer.
+/// What an array takes: commands, each from its arrival to its answer, and bytes at each of its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
     /// Its target ports, above 0. The paths of a host are dealt to them in turn, those of each host from
@@ -90,6 +90,8 @@ pub struct Queues {
     pub ports: u32,
     /// Commands that a port takes of all hosts and volumes; `None` is no limit [S0].
     pub port_limit: Option<u32>,
+    /// Bytes a second of a port's link in each direction; `None` is unlimited.
+    pub port_bytes_per_sec: Option<u64>,
     /// Commands that a volume takes of all hosts and ports; `None` is no limit.
     pub lun_limit: Option<u32>,
     /// What is answered where there is no place: TASK SET FULL, or BUSY [KB-QF; section 7.3].
@@ -99,7 +101,13 @@ pub struct Queues {
 /// Without limits.
 impl Default for Queues {
     fn default() -> Self {
-        Self { ports: 1, port_limit: None, lun_limit: None, full: Status::TaskSetFull }
+        Self {
+            ports: 1,
+            port_limit: None,
+            port_bytes_per_sec: None,
+            lun_limit: None,
+            full: Status::TaskSetFull,
+        }
     }
 }
 
@@ -130,8 +138,8 @@ impl Queues {
 pub struct VolumeConfig {
     /// The quality of service that the array enforces by delaying completions; `None` is none.
     pub qos: Option<Qos>,
-    /// Nanoseconds for which a metadata operation keeps the whole LUN reserved beyond the time of
-    /// its own I/O.
+    /// Nanoseconds for which a metadata operation keeps the whole LUN reserved once the command that
+    /// reserves it is done, unless that is released before.
     pub reserve_hold_ns: u64,
     /// A reservation that its host does not release; `None` is none.
     pub stuck: Option<Stuck>,

@@ -1,4 +1,7 @@
-//! The way between host and array: round trips, and a link with a rate in each direction.
+//! The way between host and array: round trips, and links with a rate in each direction: one for all, and one
+//! of each target port.
+
+use alloc::{vec, vec::Vec};
 
 use counters::{Op, SECOND, Time};
 
@@ -15,6 +18,8 @@ pub(crate) struct Fabric {
     max_burst: u32,
     /// To the host and to the array; `None` is unlimited.
     links: Option<[Link; 2]>,
+    /// The same of each port; empty is unlimited.
+    ports: Vec<[Link; 2]>,
 }
 
 /// What data cost a command, beside the way out and back.
@@ -38,11 +43,14 @@ impl Fabric {
             back_ns: config.round_trip_ns - out_ns,
             unsolicited,
             max_burst,
-            links: config.link_bytes_per_sec.map(|rate| [Link::new(rate), Link::new(rate)]),
+            links: config.link_bytes_per_sec.map(Link::pair),
+            ports: config.queues.port_bytes_per_sec.map_or_else(Vec::new, |rate| {
+                vec![Link::pair(rate); config.queues.ports.max(1) as usize]
+            }),
         }
     }
 
-    /// Moves the data of a command that arrives at the array now.
+    /// Moves the data of a command that arrives at the array now, by one of its ports.
     ///
     /// Time on the link and further round trips are added to the service instead of standing
     /// before it: then commands reach the servers in the order of dispatch, the sum and the rate
@@ -50,16 +58,23 @@ impl Fabric {
     ///
     /// The array's timer runs while the data of a further round trip come, because the array
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
+    ///
+    /// The link of all ports comes first: what leaves it leaves it in order, so each port's sees time go
+    /// forward.
     #[inline(always)]
-    pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
+    pub(crate) fn transfer(&mut self, arrive: Time, port: usize, op: Op, bytes: u32) -> Transfer {
         let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
         let rounds = if writes { self.further_rounds(bytes) } else { 0 };
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
-        let Some(links) = &mut self.links else {
+        let (shared, of_port) = (self.links.as_mut(), self.ports.get_mut(port));
+        if shared.is_none() && of_port.is_none() {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
-        };
+        }
         let moved = if op.moves_data() { bytes } else { 0 };
-        let link_ns = links[usize::from(writes)].send(arrive, moved);
+        let links = shared.into_iter().chain(of_port);
+        let link_ns = links.fold(0_u64, |ns, pair| {
+            ns.saturating_add(pair[usize::from(writes)].send(arrive + ns, moved))
+        });
         Transfer {
             total_ns: rounds_ns.saturating_add(link_ns),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },
@@ -90,6 +105,11 @@ impl Link {
         Self { free: Time::ZERO, byte_ns: (SECOND << 32) / bytes_per_sec.max(1) }
     }
 
+    /// To the host and to the array.
+    fn pair(bytes_per_sec: u64) -> [Self; 2] {
+        [Self::new(bytes_per_sec), Self::new(bytes_per_sec)]
+    }
+
     /// Nanoseconds until `bytes` that are there now have crossed.
     fn send(&mut self, now: Time, bytes: u32) -> u64 {
         let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
@@ -102,7 +122,6 @@ impl Link {
 mod tests {
     use super::*;
     use crate::config::{Queues, Service};
-    use alloc::vec::Vec;
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -137,7 +156,7 @@ mod tests {
             (COMSTAR, Op::Discard, 512 * KIB, 0),
             (COMSTAR, Op::Flush, 0, 0),
         ] {
-            let transfer = fabric(protocol, None).transfer(Time::ZERO, op, bytes);
+            let transfer = fabric(protocol, None).transfer(Time::ZERO, 0, op, bytes);
             let ns = further * 100;
             assert_eq!(transfer, Transfer { total_ns: ns, uncounted_ns: 0 }, "{protocol:?} {op:?}");
         }
@@ -147,11 +166,11 @@ mod tests {
     fn the_directions_of_a_link_are_apart() {
         let mut fabric = fabric(COMSTAR, Some(1_000_000_000));
         for expected in [1_000, 2_000] {
-            let read = fabric.transfer(Time::ZERO, Op::Read, 1_000);
+            let read = fabric.transfer(Time::ZERO, 0, Op::Read, 1_000);
             assert_eq!(read, Transfer { total_ns: expected, uncounted_ns: expected });
-            let write = fabric.transfer(Time::ZERO, Op::Write, 1_000);
+            let write = fabric.transfer(Time::ZERO, 0, Op::Write, 1_000);
             assert_eq!(write, Transfer { total_ns: expected, uncounted_ns: expected });
         }
-        assert_eq!(fabric.transfer(Time(1_500), Op::Read, 500).total_ns, 1_000);
+        assert_eq!(fabric.transfer(Time(1_500), 0, Op::Read, 500).total_ns, 1_000);
     }
 }

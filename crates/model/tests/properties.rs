@@ -57,11 +57,12 @@ prop_compose! {
     fn queues()(
         ports in 0..4_u32,
         port_limit in proptest::option::of(short_number()),
+        port_bytes_per_sec in proptest::option::of(number()),
         lun_limit in proptest::option::of(short_number()),
         is_busy in proptest::bool::ANY,
     ) -> Queues {
         let full = if is_busy { Status::Busy } else { Status::TaskSetFull };
-        Queues { ports, port_limit, lun_limit, full }
+        Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full }
     }
 }
 

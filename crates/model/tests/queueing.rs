@@ -239,10 +239,12 @@ fn a_reservation_shuts_other_hosts_out_of_its_volume() {
     let mut config = array(servers(1, 100, Spread::Constant));
     config.volumes[0].reserve_hold_ns = 1_000;
     let mut array = Array::new(&config, 1);
+    let reserve = Command { volume: 0, host: 1, path: 0, op: Op::Reserve, bytes: 512 };
+    let reserved = array.dispatch(Time(0), reserve);
+    assert_eq!((reserved.status, reserved.at), (Status::Good, Time(100)), "the hold is the LUN's");
     let mut status = |now, volume, host, op| {
         array.dispatch(Time(now), Command { volume, host, path: 0, op, bytes: 512 }).status
     };
-    assert_eq!(status(0, 0, 1, Op::Reserve), Status::Good);
     for op in [Op::Read, Op::Write, Op::Reserve, Op::Ats] {
         assert_eq!(status(500, 0, 2, op), Status::ReservationConflict, "{op:?}");
     }

@@ -39,6 +39,7 @@ const ARRAY_KEYS: &[&str] = &[
     "unsolicited",
     "max_burst",
     "ports",
+    "port_link",
     "queue_limit",
     "lun_queue_limit",
     "full",
@@ -142,8 +143,11 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let limit = |key| table.read(key, |node| node.integer32(1..=1_000_000));
     let (port_limit, lun_limit) = (limit("queue_limit")?, limit("lun_queue_limit")?);
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
-    if let (None, Some(node)) = (port_limit, table.get("ports")) {
-        return Err(node.error("it goes with `queue_limit`, which is that of each"));
+    let port_bytes_per_sec = bandwidth(table, "port_link")?;
+    if let (None, None, Some(node)) = (port_limit, port_bytes_per_sec, table.get("ports")) {
+        return Err(
+            node.error("it goes with `queue_limit` or `port_link`, which are those of each")
+        );
     }
     let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
     let full = table.read("full", |node| node.choice(&statuses))?;
@@ -152,14 +156,18 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     }
     let none = Queues::default();
     let (ports, full) = (ports.unwrap_or(none.ports), full.unwrap_or(none.full));
-    Ok(Queues { ports, port_limit, lun_limit, full })
+    Ok(Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full })
+}
+
+fn bandwidth(table: &Table<'_>, key: &str) -> Result<Option<u64>, Error> {
+    table.read(key, |node| node.parsed(crate::units::bandwidth))
 }
 
 fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
     Ok(ArrayConfig {
         service: service(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
-        link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
+        link_bytes_per_sec: bandwidth(table, "link")?,
         write_protocol: write_protocol(table)?,
         queues: queues(table)?,
         volumes: Vec::new(),

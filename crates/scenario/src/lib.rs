@@ -37,7 +37,7 @@ pub use array::ARRAYS_MAX;
 pub use component::Components;
 pub use error::Error;
 pub use over::Over;
-pub use scenario::parse_knob;
+pub use scenario::{Beside, parse_knob};
 pub use types::{
     Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, Given, Host, Image, Nbd,
     Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window, Workload,

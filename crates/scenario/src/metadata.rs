@@ -99,7 +99,8 @@ impl Workloads {
                 Pace::Once(each, at) => {
                     (starts, stops) = (at, Time::NEVER);
                     ios_max = Some(u64::from(vms) * u64::from(each));
-                    Arrival::Closed { threads: vms.min(THREADS_MAX), think_ns: 0, rate: None }
+                    let think_ns = site.hold_of(datastore);
+                    Arrival::Closed { threads: vms.min(THREADS_MAX), think_ns, rate: None }
                 }
             };
             let config = WorkloadConfig {

@@ -4,8 +4,8 @@
 use counters::{DeviceId, DeviceKind, VdiskId, VmId};
 use engine::{VdiskConfig, VmConfig};
 use knobs::{
-    Allocation, AllocationChange, Disks, Driver, GuestDriver, GuestName, GuestOs, Knob, Line,
-    MOVED_TO, Refusal, Setting, Version,
+    Allocation, AllocationChange, Disks, Driver, GuestDriver, GuestName, GuestOs, IoControl, Knob,
+    Line, MOVED_TO, Refusal, Setting, Version,
 };
 
 use crate::{Host, datastore::is_network, names};
@@ -30,8 +30,9 @@ pub(crate) fn on_hosts(
     settings: &[Setting],
     hosts: &[(usize, &Host)],
 ) -> Result<Knobs, String> {
-    let is_meant =
-        |host: &Host| prefix.is_none_or(|name| names::is_member(&host.config.name, name));
+    let known = hosts.iter().map(|(_, host)| host.config.name.as_str());
+    let is_named = prefix.map(|name| names::meant(name, known));
+    let is_meant = |host: &Host| is_named.as_ref().is_none_or(|is_it| is_it(&host.config.name));
     let meant: Vec<_> = hosts.iter().filter(|(_, host)| is_meant(host)).copied().collect();
     if let (Some(name), true) = (prefix, meant.is_empty()) {
         let known = hosts.iter().map(|(_, host)| host.config.name.as_str());
@@ -93,14 +94,21 @@ impl knobs::Host for Host {
         Ok(Some(DeviceId::new(index)))
     }
 
-    fn controlled(&self, datastore: &str) -> Result<Option<DeviceId>, Refusal> {
-        let is_it = |on: &Vec<String>| on.iter().any(|known| known == datastore);
-        let device = self.datastores.iter().position(is_it).map(DeviceId::new);
-        if let Some(device) = device {
-            let refusal = |why| format!("Storage I/O Control of `{datastore}`: {why}");
-            self.check_control(device).map_err(refusal)?;
-        }
-        Ok(device)
+    fn controlled(&self, datastore: &str) -> Result<Option<(DeviceId, IoControl)>, Refusal> {
+        let all = self.datastores.iter().enumerate();
+        let all = all.flat_map(|(device, on)| on.iter().map(move |name| (device, name.as_str())));
+        let place = names::place(datastore, all.clone().map(|(_, name)| name));
+        let Some((device, _)) = place.and_then(|place| all.clone().nth(place)) else {
+            return Ok(None);
+        };
+        let id = DeviceId::new(device);
+        let refusal = |why| format!("Storage I/O Control of `{datastore}`: {why}");
+        self.check_control(id).map_err(refusal)?;
+        let control = self.settings.iter().find_map(|knob| match knob {
+            Knob::StorageIoControl { device, control } if *device == id => Some(*control),
+            _ => None,
+        });
+        Ok(Some((id, control.unwrap_or(IoControl::Off))))
     }
 
     fn has_driver(&self, driver: &'static Driver) -> bool {
@@ -108,8 +116,9 @@ impl knobs::Host for Host {
     }
 
     fn vms(&self, name: Option<&str>) -> Vec<(VmId, GuestOs)> {
+        let is_named = name.map(|name| self.meant(name));
         let is_it =
-            |vm: &VmConfig| !vm.system && name.is_none_or(|name| names::is_member(&vm.name, name));
+            |vm: &VmConfig| !vm.system && is_named.as_ref().is_none_or(|is_it| is_it(&vm.name));
         let all = self.config.vms.iter().zip(&self.guests).enumerate();
         let meant = all.filter(|(_, (vm, _))| is_it(vm));
         meant.map(|(index, (_, guest))| (VmId::new(index), *guest)).collect()
@@ -117,26 +126,28 @@ impl knobs::Host for Host {
 
     fn disks(&self, disks: &Disks) -> Vec<(VdiskId, Allocation)> {
         let own = |disk: &str| disk.split(MOVED_TO).next().map(str::to_string);
-        let is_meant = |index: usize, vdisk: &VdiskConfig| match disks {
+        let all = self.config.vdisks.iter().enumerate();
+        let found = |(index, vdisk): (usize, &VdiskConfig)| (VdiskId::new(index), vdisk.allocation);
+        match disks {
             Disks::Of(name) => {
-                let vm = &self.config.vms[vdisk.vm.index()].name;
-                names::is_member(vm, &name.vm)
-                    && name.disk.is_none_or(|at| Some(at.to_string()) == own(&vdisk.name))
+                let is_meant = self.meant(&name.vm);
+                let is_it = |vdisk: &VdiskConfig| {
+                    is_meant(&self.config.vms[vdisk.vm.index()].name)
+                        && name.disk.is_none_or(|at| Some(at.to_string()) == own(&vdisk.name))
+                };
+                all.filter(|(_, vdisk)| is_it(vdisk)).map(found).collect()
             }
             Disks::With(policy) => {
-                let has = self.policy_of[index];
-                has.is_some_and(|has| self.policies[has].name == *policy)
+                let place = self.policy_named(policy);
+                let has = |index: usize| place.is_some() && self.policy_of[index] == place;
+                all.filter(|(index, _)| has(*index)).map(found).collect()
             }
-        };
-        let all = self.config.vdisks.iter().enumerate();
-        all.filter(|(index, vdisk)| is_meant(*index, vdisk))
-            .map(|(index, vdisk)| (VdiskId::new(index), vdisk.allocation))
-            .collect()
+        }
     }
 
     fn policy(&self, name: &str) -> Result<Allocation, Refusal> {
-        let found = self.policies.iter().find(|policy| policy.name == name);
-        found.map(|policy| policy.allocation).ok_or_else(|| {
+        let found = self.policy_named(name).map(|place| self.policies[place].allocation);
+        found.ok_or_else(|| {
             let known = self.policies.iter().map(|policy| policy.name.as_str());
             names::unknown("storage policy", name, known).into()
         })
@@ -144,6 +155,15 @@ impl knobs::Host for Host {
 }
 
 impl Host {
+    /// Tells its virtual machines of a name.
+    fn meant<'a>(&'a self, name: &'a str) -> impl Fn(&str) -> bool + 'a {
+        names::meant(name, self.config.vms.iter().map(|vm| vm.name.as_str()))
+    }
+
+    fn policy_named(&self, name: &str) -> Option<usize> {
+        names::place(name, self.policies.iter().map(|policy| policy.name.as_str()))
+    }
+
     /// Whether Storage I/O Control is for what is on a device: VMFS and NFS, and no RDM [VCAT].
     ///
     /// # Errors
@@ -161,15 +181,14 @@ impl Host {
     /// sets of disks are knobs.
     pub fn note(&mut self, setting: &Setting) {
         let Setting::Allocation { vdisk: of, allocation: change } = setting else { return };
-        let place = |name: &str| self.policies.iter().position(|policy| policy.name == name);
         let given = match (of, change) {
             (Disks::With(name), _) => {
-                let Some(place) = place(name) else { return };
+                let Some(place) = self.policy_named(name) else { return };
                 let was = self.policies[place].allocation;
                 self.policies[place].allocation = change.of(was, self).unwrap_or(was);
                 return;
             }
-            (_, AllocationChange::Policy(Some(name))) => place(name),
+            (_, AllocationChange::Policy(Some(name))) => self.policy_named(name),
             _ => None,
         };
         for (vdisk, _) in knobs::Host::disks(self, of) {
@@ -205,7 +224,7 @@ fn nowhere(setting: &Setting, hosts: &[(usize, &Host)]) -> String {
             format!("there is no {} guest", system.map_or("", |system| system.name()))
         }
         Setting::Allocation { vdisk: Disks::Of(disk), .. } => {
-            match vms().any(|vm| names::is_member(vm, &disk.vm)) {
+            match vms().any(names::meant(&disk.vm, vms())) {
                 true => format!("there is no disk `{disk}`"),
                 false => names::unknown("VM", &disk.vm, vms()),
             }

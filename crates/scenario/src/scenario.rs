@@ -48,6 +48,15 @@ const KEYS: &[&str] = &[
     "expect",
 ];
 
+/// What is given beside a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// Other values of some of its keys, one after the other.
+    pub overs: &'a [Over],
+    /// Settings that come after its own, as [`Scenario::set`] takes them.
+    pub lines: &'a [String],
+}
+
 impl Scenario {
     /// Parses the text of a scenario. `file` is its name in refusals; `include` hands over the
     /// text of the parameter files that it names.
@@ -59,20 +68,22 @@ impl Scenario {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        Self::parse_over(file, text, &[], include)
+        Self::parse_with(file, text, &Beside::default(), include)
     }
 
-    /// The same with other values of some keys, one after the other.
+    /// The same with what is given beside the file. Its lines are in force before the run begins, as by
+    /// [`Scenario::set`], but events go on from what they leave: a disk that is given another storage policy has
+    /// nothing to do with what an event makes of the one that the file gave it.
     ///
     /// # Errors
-    /// As [`Scenario::parse`]; and where a key leads nowhere, or to a table.
-    pub fn parse_over(
+    /// As [`Scenario::parse`]; where a key leads nowhere, or to a table; and as [`Scenario::set`].
+    pub fn parse_with(
         file: &str,
         text: &str,
-        overs: &[Over],
+        beside: &Beside<'_>,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        parse(File { name: file, text }, Purpose::Run, overs, include)
+        parse(File { name: file, text }, Purpose::Run, beside, include)
     }
 
     /// The same of a file that is served in real time: every datastore has a back end and every host
@@ -85,7 +96,7 @@ impl Scenario {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        parse(File { name: file, text }, Purpose::Serve, &[], include)
+        parse(File { name: file, text }, Purpose::Serve, &Beside::default(), include)
     }
 
     /// Samples every so many nanoseconds instead.
@@ -106,8 +117,7 @@ impl Scenario {
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn set(&mut self, line: &str) -> Result<(), Error> {
-        let refuse = |message: String| Error::new(format!("`{line}`: {message}"));
-        set(&mut self.hosts, line).map_err(refuse)
+        set_beside(&mut self.hosts, line)
     }
 
     /// The same for a setting that is no text any more.
@@ -175,23 +185,24 @@ fn depth_settings(host: &HostConfig, depth: u32) -> Vec<Setting> {
 fn parse(
     source: File<'_>,
     purpose: Purpose,
-    overs: &[Over],
+    beside: &Beside<'_>,
     include: Include<'_>,
 ) -> Result<Scenario, Error> {
     let mut document = source.parse()?;
-    overs.iter().try_for_each(|over| over.put(source, &mut document))?;
+    beside.overs.iter().try_for_each(|over| over.put(source, &mut document))?;
     let root = reader::root(source, &document, KEYS)?;
     if purpose == Purpose::Serve {
         serving::check(&root)?;
     }
     let name = Path::new(source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    build(name.unwrap_or_default(), &root, purpose, include)
+    build(name.unwrap_or_default(), &root, purpose, beside.lines, include)
 }
 
 fn build(
     name: String,
     root: &Table<'_>,
     purpose: Purpose,
+    lines: &[String],
     include: Include<'_>,
 ) -> Result<Scenario, Error> {
     let text = |key| Ok::<_, Error>(root.read(key, Node::string)?.unwrap_or("").to_string());
@@ -209,6 +220,7 @@ fn build(
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
+    lines.iter().try_for_each(|line| set_beside(&mut site.hosts.hosts, line))?;
     let (events, given) = event::read(root, &mut site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
@@ -265,6 +277,11 @@ fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
     let (settings, knobs) = resolve::settings(line, &known)?;
     put(hosts, &settings, knobs)
+}
+
+/// The same of a line that is not the file's, which the refusal names.
+fn set_beside(hosts: &mut [Host], line: &str) -> Result<(), Error> {
+    set(hosts, line).map_err(|message| Error::new(format!("`{line}`: {message}")))
 }
 
 /// Puts settings in force by what they are on each host, when no host refuses it.

@@ -343,6 +343,13 @@ impl Site {
         }
     }
 
+    /// Nanoseconds for which a metadata operation there has its lock.
+    pub(crate) fn hold_of(&self, datastore: usize) -> u64 {
+        self.datastores.datastores[datastore].volume.map_or(0, |Target { array, volume }| {
+            self.arrays.arrays[array].config.volumes[volume as usize].reserve_hold_ns
+        })
+    }
+
     /// Virtual machines, of `some` or of all, whose home is a host and that have a disk on a datastore.
     pub(crate) fn vms_on(&self, host: usize, datastore: usize, some: Option<&[usize]>) -> u32 {
         let is_there = |(index, vm): &(usize, &Vm)| {

@@ -115,6 +115,11 @@ fn lines_that_are_taken() {
         "win-2:scsi0:1: StoragePolicy = high",
         "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name 'normal')",
         "storage policy normal: DiskLimitIOPerSecond 500",
+        "Get-HardDisk -VM LIN | Get-SpbmEntityConfiguration | Set-SpbmEntityConfiguration -StoragePolicy Normal",
+        "Get-VM Win | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM Win) -DiskSharesLevel High",
+        "Get-AdvancedSetting -Entity ESX-1 -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16 -Confirm:$false",
+        "Get-VMHost old | Get-AdvancedSetting -Name Disk.SchedNumReqOutstanding | Set-AdvancedSetting -Value 64",
+        "Get-Datastore Shared | Set-Datastore -CongestionThresholdMillisecond 15",
     ];
     let knobs = |site: &Scenario, line: &str| {
         let knobs = parse_knob(line, site).unwrap().into_iter();
@@ -124,81 +129,123 @@ fn lines_that_are_taken() {
     insta::assert_snapshot!(table(&lines, knobs));
 }
 
+/// What is refused, on any host or on that of its prefix.
+const REFUSED: &[&str] = &[
+    "",
+    "esxcli",
+    "storage core device list",
+    "storage core divice set -d SHARED -O 64",
+    "storage core device set -O 64",
+    "storage core device set -d SHARED",
+    "storage core device set -d SHARED -o 64",
+    "storage core device set -d SHARED --sched-num-req-outstandin 64",
+    "storage core device set -d ENDPOINT -O",
+    "storage core device set -d ENDPOINT -O 64 -O 32",
+    "storage core device set -d ENDPOINT -O many",
+    "storage core device set -d ENDPOINT -O 4294967296",
+    "storage core device set -d ENDPOINT -O -1",
+    "esx: storage core device set -d SHARED -O 513",
+    "esx: storage core device set -d SHARED -O 0",
+    "storage core device set -d ENDPOINT -O 4097",
+    "esx: storage core device set -d SHARED -m 513",
+    "old: storage core device set -d SHARED -O 64",
+    "storage core device set -d naa.600a0b80001111550000f35b93e19351 -O 64",
+    "storage core device set -d mount -O 64",
+    "storage core device set -d ENDPOINT -q 8",
+    "storage core device set -d ENDPOINT -s 4 -q 8",
+    "storage core device set -d ENDPOINT -s 65 -q 8",
+    "kavg device set -d ENDPOINT -l 1",
+    "kavg device set -l true",
+    "storage core device set -d \"ENDPOINT -O 64",
+    "esx-3: storage core device set -d SHARED -O 64",
+    "system module parameters set -m fnic -p lun_queue_depth_per_path=96",
+    "system module parameters set -m fnic -p fnic_max_qdepth=257",
+    "system module parameters set -m fnic -p fnic_max_qdepth",
+    "system module parameters set -m fnic -p \"fnic_max_qdepth=64 fnic_max_qdepth=96\"",
+    "system module parameters set -m fnic",
+    "system module parameters set -m nfnic -p lun_queue_depth_per_path=96",
+    "system module parameters set -m qlnativfc -p ql2xmaxqdepth=96",
+    "system module parameters set -m qlnativefc -p qlfxmaxqdepth=96",
+    "system module parameters set -m vmw_ahci -p depth=32",
+    "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 1024",
+    "system settings advanced set -o /ISCSI/MaxIOSizeKB -i 512",
+    "system settings advanced set -o /DataMover/MaxHWTransferSize -i 16384",
+    "system settings advanced set -o /Disk/SchedQuantum",
+    "system settings advanced set -o /Disk/SchedQuantum -i 8 -d",
+    "esx: system settings advanced set -o /Disk/SchedNumReqOutstanding -i 64",
+    "system settings advanced set -o /Scsi/ScsiVVolPESNRO -i 256",
+    "old: system settings advanced set -o /Disk/SchedulerWithReservation -i 0",
+    "storage nmp device set -d SHARED -P VMW_PSP_ROUNDROBIN",
+    "storage nmp psp roundrobin deviceconfig set -d SHARED -I 1",
+    "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops",
+    "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops -B 1",
+    "storage nmp psp roundrobin deviceconfig set -d SHARED -t random",
+    "old: storage nmp psp roundrobin deviceconfig set -d SHARED -t latency",
+    "RequestRingPages=33,MaxQueueDepth=254",
+    "RequestRingPages=32,MaxQueueDepth=255",
+    "win: vmw_pvscsi.cmd_per_lun=128",
+    "sql: RequestRingPages=32,MaxQueueDepth=254",
+    "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.cmd_per_lun=64",
+    "vmw_pvscsi.use_msi=0",
+    "sql: DiskLimitIOPerSecond 500",
+    "win-1: DiskLimitIOPerSecond 0",
+    "win-1:scsi0:2: DiskLimitIOPerSecond 500",
+    "Get-VM 'win-1' | Get-HardDisk",
+    "win: StoragePolicy lw",
+    "win: StoragePolicy",
+    "storage policy bronze: DiskLimitIOPerSecond 500",
+    "storage policy low: StoragePolicy high",
+    "storage policy low: NumDiskShares 99",
+    "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
+    "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
+    "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $true",
+    "Get-AdvancedSetting -Entity esx -Name Disk.SchedNumReqOutstanding | Set-AdvancedSetting -Value 64",
+    "Get-AdvancedSetting -Entity esx -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 65",
+    "Get-VMHost esx-9 | Get-AdvancedSetting -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 8",
+    "Get-HardDisk -VM lin -Name \"Hard disk 1\" | Set-SpbmEntityConfiguration -StoragePolicy low",
+    "Get-VM lin | Set-SpbmEntityConfiguration -StoragePolicy low",
+    "Set-Datastore Shared -CongestionThresholdMillisecond 4",
+    "Get-Datastore 'vvols' | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 20",
+];
+
 #[test]
 fn lines_that_are_refused() {
-    let lines = [
-        "",
-        "esxcli",
-        "storage core device list",
-        "storage core divice set -d SHARED -O 64",
-        "storage core device set -O 64",
-        "storage core device set -d SHARED",
-        "storage core device set -d SHARED -o 64",
-        "storage core device set -d SHARED --sched-num-req-outstandin 64",
-        "storage core device set -d ENDPOINT -O",
-        "storage core device set -d ENDPOINT -O 64 -O 32",
-        "storage core device set -d ENDPOINT -O many",
-        "storage core device set -d ENDPOINT -O 4294967296",
-        "storage core device set -d ENDPOINT -O -1",
-        "esx: storage core device set -d SHARED -O 513",
-        "esx: storage core device set -d SHARED -O 0",
-        "storage core device set -d ENDPOINT -O 4097",
-        "esx: storage core device set -d SHARED -m 513",
-        "old: storage core device set -d SHARED -O 64",
-        "storage core device set -d naa.600a0b80001111550000f35b93e19351 -O 64",
-        "storage core device set -d mount -O 64",
-        "storage core device set -d ENDPOINT -q 8",
-        "storage core device set -d ENDPOINT -s 4 -q 8",
-        "storage core device set -d ENDPOINT -s 65 -q 8",
-        "kavg device set -d ENDPOINT -l 1",
-        "kavg device set -l true",
-        "storage core device set -d \"ENDPOINT -O 64",
-        "esx-3: storage core device set -d SHARED -O 64",
-        "system module parameters set -m fnic -p lun_queue_depth_per_path=96",
-        "system module parameters set -m fnic -p fnic_max_qdepth=257",
-        "system module parameters set -m fnic -p fnic_max_qdepth",
-        "system module parameters set -m fnic -p \"fnic_max_qdepth=64 fnic_max_qdepth=96\"",
-        "system module parameters set -m fnic",
-        "system module parameters set -m nfnic -p lun_queue_depth_per_path=96",
-        "system module parameters set -m qlnativfc -p ql2xmaxqdepth=96",
-        "system module parameters set -m qlnativefc -p qlfxmaxqdepth=96",
-        "system module parameters set -m vmw_ahci -p depth=32",
-        "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 1024",
-        "system settings advanced set -o /ISCSI/MaxIOSizeKB -i 512",
-        "system settings advanced set -o /DataMover/MaxHWTransferSize -i 16384",
-        "system settings advanced set -o /Disk/SchedQuantum",
-        "system settings advanced set -o /Disk/SchedQuantum -i 8 -d",
-        "esx: system settings advanced set -o /Disk/SchedNumReqOutstanding -i 64",
-        "system settings advanced set -o /Scsi/ScsiVVolPESNRO -i 256",
-        "old: system settings advanced set -o /Disk/SchedulerWithReservation -i 0",
-        "storage nmp device set -d SHARED -P VMW_PSP_ROUNDROBIN",
-        "storage nmp psp roundrobin deviceconfig set -d SHARED -I 1",
-        "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops",
-        "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops -B 1",
-        "storage nmp psp roundrobin deviceconfig set -d SHARED -t random",
-        "old: storage nmp psp roundrobin deviceconfig set -d SHARED -t latency",
-        "RequestRingPages=33,MaxQueueDepth=254",
-        "RequestRingPages=32,MaxQueueDepth=255",
-        "win: vmw_pvscsi.cmd_per_lun=128",
-        "sql: RequestRingPages=32,MaxQueueDepth=254",
-        "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.cmd_per_lun=64",
-        "vmw_pvscsi.use_msi=0",
-        "sql: DiskLimitIOPerSecond 500",
-        "win-1: DiskLimitIOPerSecond 0",
-        "win-1:scsi0:2: DiskLimitIOPerSecond 500",
-        "Get-VM 'win-1' | Get-HardDisk",
-        "win: StoragePolicy lw",
-        "win: StoragePolicy",
-        "storage policy bronze: DiskLimitIOPerSecond 500",
-        "storage policy low: StoragePolicy high",
-        "storage policy low: NumDiskShares 99",
-        "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
-        "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
-        "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $true",
-        "Get-Datastore 'vvols' | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 20",
-    ];
     let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();
-    insta::assert_snapshot!(table(&lines, refusal));
+    insta::assert_snapshot!(table(REFUSED, refusal));
+}
+
+/// Lines go on from what the file and the lines before them set; the threshold of one of two hosts is that of both.
+#[test]
+fn what_a_line_leaves_out_of_storage_io_control_stays() {
+    let lines = [
+        ("Set-Datastore Shared -CongestionThresholdMillisecond 15", "On { threshold_us: 15000 }"),
+        (
+            "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true",
+            "On { threshold_us: 15000 }",
+        ),
+        ("Set-Datastore shared -StorageIOControlEnabled $false", "Off"),
+        (
+            "Set-Datastore shared -CongestionThresholdMillisecond 20",
+            "Stats { threshold_us: 20000 }",
+        ),
+        ("Set-Datastore shared -StorageIOControlEnabled $true", "On { threshold_us: 20000 }"),
+    ];
+    let key = "device = \"naa.600a0b80001111550000f35b93e19350\"";
+    let mut text = SITE.replace(key, &format!("{key}\ncongestion_threshold = \"12ms\""));
+    let mut scenario = common::parse("site.toml", &text).unwrap();
+    for (at, (line, control)) in lines.iter().enumerate() {
+        scenario.set(line).unwrap();
+        let set =
+            |knob: &&knobs::Knob| format!("{knob:?}").contains(&format!("control: {control}"));
+        let hosts =
+            scenario.hosts.iter().filter(|host| host.settings.iter().any(|knob| set(&knob)));
+        assert_eq!(hosts.count(), 3, "{line}");
+        text += &format!("[[event]]\nat = \"{}s\"\nesxcli = \"{line}\"\n", at + 1);
+    }
+    let events = common::parse("site.toml", &text).unwrap().events;
+    for (event, (line, control)) in events.iter().step_by(3).zip(lines) {
+        assert!(format!("{:?}", event.action).contains(control), "{line}: {event:?}");
+    }
 }
 
 #[test]

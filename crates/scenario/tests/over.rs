@@ -2,7 +2,7 @@
 
 mod common;
 
-use scenario::{Over, Scenario};
+use scenario::{Beside, Over, Scenario};
 
 const FILE: &str = r#"title = "x"
 duration = "10s"
@@ -51,7 +51,8 @@ from = "5s"
 fn parse(key: &str, value: &str) -> Result<Scenario, String> {
     let over = Over::new(key, value).map_err(|error| error.to_string())?;
     let none = &mut |_: &str| Err("there are no files".into());
-    Scenario::parse_over("x.toml", FILE, &[over], none).map_err(|error| error.to_string())
+    let beside = Beside { overs: &[over], lines: &[] };
+    Scenario::parse_with("x.toml", FILE, &beside, none).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use scenario::{Action, Scenario};
+use scenario::{Action, Beside, Scenario};
 
 const SITE: &str = r#"
 title = "policies"
@@ -244,5 +244,26 @@ fn a_cmdlet_sets_limit_and_shares() {
         assert_eq!(disks(&scenario)[2], "web:scsi0:0 - 700 0 900", "{line}");
         let scenario = with(&format!("[[event]]\nat = \"1s\"\nesxcli = \"{line}\"\n"));
         assert_eq!(set(&scenario).last().unwrap(), "1: web:scsi0:0 700 0 900", "{line}");
+    }
+}
+
+/// A line beside the file is there before its events, and they go on from it: whom it gives another storage policy,
+/// or numbers of its own, is not of those whom an event on the policy of the file means; whom it gives that one, is.
+#[test]
+fn events_go_on_from_lines_beside_the_file() {
+    let later = "[[event]]\nat = \"1s\"\nstorage_policy = { name = \"gold\", shares = 700 }\n";
+    let cases: [(&str, &[&str]); 5] = [
+        ("sql:scsi0:1: NumDiskShares 300", &["1: sql:scsi0:0 2000 0 700"]),
+        ("sql:scsi0:0: StoragePolicy low", &[]),
+        ("sql:scsi0:0: DiskLimitIOPerSecond 50", &[]),
+        ("web: StoragePolicy gold", &["1: sql:scsi0:0 2000 0 700", "1: web:scsi0:0 2000 0 700"]),
+        ("storage policy gold: DiskLimitIOPerSecond 3000", &["1: sql:scsi0:0 3000 0 700"]),
+    ];
+    for (line, expected) in cases {
+        let beside = Beside { overs: &[], lines: &[line.to_owned()] };
+        let text = format!("{SITE}{later}");
+        let none = &mut |_: &str| Err("there are no files".into());
+        let scenario = Scenario::parse_with("site.toml", &text, &beside, none).unwrap();
+        assert_eq!(set(&scenario), expected, "{line}");
     }
 }

@@ -68,6 +68,10 @@ pub trait Progress: Sync {
 
 /// How often a run tells its progress at least.
 const REPORTS: u64 = 1000;
+/// I/Os between two reports, roughly, where a thousandth of the run has more: then that takes long.
+const IOS_BETWEEN: u64 = 1 << 20;
+/// Virtual nanoseconds until the first report, before it is known how much happens.
+const FIRST_NS: u64 = 1_000;
 
 /// Nobody is told.
 impl Progress for () {
@@ -176,13 +180,19 @@ impl Part {
         let mut spare = HostSnapshot::default();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
         let (mut told, mut reached) = (0, Time::ZERO);
-        let step_ns = scenario.duration_ns.div_ceil(REPORTS).max(component.apart_ns);
+        let (least_ns, most_ns) =
+            (component.apart_ns.max(1), scenario.duration_ns.div_ceil(REPORTS));
+        let most_ns = most_ns.max(least_ns);
+        let mut step_ns = FIRST_NS.clamp(least_ns, most_ns);
         for at in moments(scenario) {
             while reached < at {
                 reached = at.min(reached + step_ns);
                 run(&mut component, reached);
                 let ios = component.ios();
                 progress.reached(reached, ios - told);
+                let is_much = ios - told > IOS_BETWEEN;
+                step_ns = if is_much { step_ns / 2 } else { 2 * step_ns };
+                step_ns = step_ns.clamp(least_ns, most_ns);
                 told = ios;
             }
             let mut rows = rows.iter_mut();

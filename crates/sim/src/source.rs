@@ -3,7 +3,7 @@
 
 use std::{path::Path, slice};
 
-use scenario::{Over, Scenario};
+use scenario::{Beside, Over, Scenario};
 
 use crate::Error;
 
@@ -74,7 +74,7 @@ impl Source {
     /// The same with other values of some keys of the file.
     ///
     /// # Errors
-    /// As [`Source::load`], and as [`Scenario::parse_over`].
+    /// As [`Source::load`], and as [`Scenario::parse_with`].
     pub fn scenario_over(&self, overs: &[Over]) -> Result<Scenario, Error> {
         self.build(overs, &mut |name| {
             let known = self.includes.iter().find(|(known, _)| known == name);
@@ -87,8 +87,7 @@ impl Source {
         overs: &[Over],
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Scenario, Error> {
-        let mut scenario = Scenario::parse_over(&self.file, &self.text, overs, include)?;
-        self.settings.iter().try_for_each(|line| scenario.set(line))?;
-        Ok(scenario)
+        let beside = Beside { overs, lines: &self.settings };
+        Ok(Scenario::parse_with(&self.file, &self.text, &beside, include)?)
     }
 }

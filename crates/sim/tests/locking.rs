@@ -155,6 +155,54 @@ fn each_virtual_machine_takes_the_locks_of_what_it_does_on_its_host() {
     }
 }
 
+/// Ten reservations a second of half a second each, on the only host, beside one thread: its commands take what the
+/// array takes, and there is one of them.
+#[test]
+fn a_reservation_that_is_held_is_no_command_that_is_under_way() {
+    let text = r#"
+title = "One host takes locks"
+duration = "60s"
+warmup = "5s"
+
+[array.a]
+servers = 64
+service = "1ms"
+spread = "constant"
+
+[host.esx-1.adapter.vmhba1]
+driver = "fnic"
+
+[datastore.ds.metadata]
+lock = "scsi2"
+hold = "500ms"
+rate = 10
+
+[vm.sql.disk."scsi0:1"]
+datastore = "ds"
+
+[vm.sql.workload]
+threads = 1
+"#;
+    let means = [("resv", 10.0, 2.0), ("davg", 1.0, 0.001), ("actv_mean", 1.01, 0.002)];
+    let expected = means.map(|(counter, value, within)| expect("ds", counter, value, within));
+    holds(&format!("{text}{}", expected.concat()));
+}
+
+/// A VM has each of its locks for 50 ms and takes the next one then: ten in half a second, by ATS (counted) and by
+/// reservations (a second).
+#[test]
+fn the_locks_of_an_operation_are_held_one_after_the_other() {
+    for (lock, counter, value) in [("ats", "ats", 10.0), ("scsi2", "resv", 20.0)] {
+        let storm = "power_on = { locks = 20, at = \"20s\", vm = \"desk-1\" }";
+        let locks =
+            format!("[datastore.ds.metadata]\nlock = \"{lock}\"\nhold = \"50ms\"\n{storm}\n");
+        let half = "[[window]]\nname = \"half\"\nfrom = \"20s\"\nto = \"20.5s\"\n";
+        let expected = expect("ds", counter, value, 0.0);
+        let expected = expected.replace("[[expect]]", "[[expect]]\nwindow = \"half\"");
+        holds(&format!("{HOSTS}{locks}{half}{expected}"));
+    }
+}
+
 #[test]
 fn a_reservation_that_sticks_makes_others_give_up_and_its_own_host_nothing() {
     let stuck = "stuck = { host = \"esx-2\", start = \"20s\", stop = \"40s\" }";

@@ -1,4 +1,5 @@
-//! Storage I/O Control across hosts: who gets what in the long run, and how soon.
+//! Storage I/O Control across hosts: who gets what in the long run, and how soon. And what mClock on one host divides
+//! where service is random.
 
 mod common;
 
@@ -6,7 +7,7 @@ use counters::{Counter, Kind};
 use engine::Event;
 use knobs::CONGESTION_PERIOD_NS;
 use scenario::Scenario;
-use sim::{Logged, Outcome, run};
+use sim::{Logged, Outcome, check, run};
 
 /// Ten servers of 12.5 ms, and two hosts with more for them than they can do: W = T X + B is some 50 slots.
 const SHARED: &str = r#"
@@ -241,4 +242,39 @@ workload = { threads = 250, start = "200s", stop = "600s" }
             assert!(mean(&windows[200..]) < 30.0, "seed {seed}: {windows:?}");
         }
     });
+}
+
+/// Of 7,211 a second two have their limits, and what is left is for two of equal shares, 1,838 each, just above what
+/// is reserved for one of them.
+#[test]
+fn a_reservation_near_its_share_gives_no_more_than_that() {
+    let disks = [
+        ("full", 2_542.0, "shares = 100, reservation = 2541, limit = 2542"),
+        ("capped", 994.0, "shares = 2000, limit = 994"),
+        ("reserved", 1_838.0, "shares = 1000, reservation = 1829"),
+        ("free", 1_838.0, "shares = 1000"),
+    ];
+    let vms = disks.map(|(name, cmds, allocation)| {
+        format!(
+            "[vm.{name}]\nguest = \"linux\"\ndisk.\"scsi0:1\" = {{ datastore = \"ds\", {allocation} }}\n\
+             workload = {{ threads = 200, size = \"16k\" }}\n\
+             [[expect]]\nvm = \"{name}\"\ncounter = \"cmds\"\nvalue = {cmds}\nwithin = \"3%\"\n\
+             source = \"array-and-control 4.4\"\n"
+        )
+    });
+    let site = r#"
+title = "Reservation and share are about the same"
+duration = "65s"
+warmup = "5s"
+array.a = { servers = 8, service = "1ms" }
+host.esx = { weight_scale = 0.01, adapter.vmhba1 = { driver = "qlnativefc" } }
+datastore.ds = { dsnro = 64, scheduler = "mclock" }
+"#;
+    for seed in 1..=20 {
+        let mut scenario = common::scenario(&format!("{site}{}", vms.concat()));
+        scenario.seed = seed;
+        let checked = check(&scenario, &run(&scenario, 1, &()));
+        let missed: Vec<_> = checked.into_iter().filter(|check| !check.holds).collect();
+        assert!(missed.is_empty(), "seed {seed}: {missed:?}");
+    }
 }

@@ -379,6 +379,22 @@ impl Plan<'_> {
         }
     }
 
+    /// What is known of the host, with each device of which only DSNRO was seen as deep as its driver may make it;
+    /// none where there is no such device.
+    pub(crate) fn deepest(&self) -> Option<Facts> {
+        let mut facts = self.facts.clone();
+        for device in self.devices.iter().filter(|device| !device.is_nfs) {
+            let queue = self.queue(device);
+            if queue.assumed == Assumed::Dsnro {
+                let drivers = adapters_of(device).into_iter().map(|(name, _)| self.driver(&name).0);
+                let known = facts.devices.entry(device.name.clone()).or_default();
+                known.max_queue_depth = drivers.map(|driver| driver.depth_max).min();
+                known.dsnro = queue.dsnro;
+            }
+        }
+        (facts != *self.facts).then_some(facts)
+    }
+
     /// The IOPS limit that is asked for a guest's disk, if one is.
     pub(crate) fn limit_asked(&self, guest: &GuestCalibration) -> Option<f64> {
         let (_, limit) = self.limits.iter().rfind(|(name, _)| is_meant(name, guest))?;

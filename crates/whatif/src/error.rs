@@ -19,3 +19,16 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The first names of many.
+pub(crate) fn some<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 8;
+    let names: Vec<&str> = names.collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match (names.is_empty(), more) {
+        (true, _) => "none".into(),
+        (false, 0) => shown,
+        _ => format!("{shown} and {more} more"),
+    }
+}

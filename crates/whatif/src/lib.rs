@@ -30,6 +30,7 @@ mod question;
 mod reading;
 mod rows;
 mod run;
+mod scope;
 mod shared;
 mod slot;
 mod vscsi;

@@ -14,8 +14,11 @@ pub struct Question {
     /// Begin and end of the stretch that is simulated, in milliseconds since 1970-01-01 UTC: the
     /// intervals that end after the first and not after the second.
     pub window: (i64, i64),
-    /// The device in question; without one, all that the settings name or act on.
+    /// The device in question; without one, all that the settings name or act on, and the VMs use.
     pub device: Option<String>,
+    /// VMs in question: nothing is asked of devices that neither they use nor settings name. Without
+    /// either, all devices are in question.
+    pub vms: Vec<String>,
     /// Devices that share an array, by name; they count more than what names tell. One alone in
     /// its group shares with nobody.
     pub arrays: Vec<Vec<String>>,
@@ -150,4 +153,17 @@ pub(crate) fn iscsi_kib(settings: &[Setting]) -> u32 {
         _ => None,
     });
     asked.next_back().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
+}
+
+/// The depth that settings ask for a device, where they set nothing else but depths of devices.
+pub(crate) fn depth_asked(settings: &[Setting], device: &str) -> Option<u32> {
+    let depths = settings.iter().filter_map(|setting| match setting {
+        Setting::SchedNumReqOutstanding { device: name, value }
+        | Setting::MaxQueueDepth { device: name, value } => {
+            (*name == device).then_some(Some(*value))
+        }
+        Setting::ModuleDepth { value, .. } => Some(Some(*value)),
+        _ => Some(None),
+    });
+    depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }

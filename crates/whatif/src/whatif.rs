@@ -1,32 +1,29 @@
 //! From a recording and a question to an answer.
 
-use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
+use counters::Counter;
 use diagnose::{Facts, Simulated};
 use knobs::{AllocationChange, DiskName, Disks, GuestName, Setting};
-use levels::{Measured, mean, most_first, usual_interval_s, weighted_mean};
+use levels::{Measured, mean, weighted_mean};
 use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     build::{Assumed, Plan},
-    demand::{Others, Place, spread},
     fit::Fit,
     lacks, names,
     observe::{Device, Tenant, levels},
     points,
-    question::{Asked, Held, Limited, iscsi_kib},
+    question::{Asked, Held, Limited, depth_asked, iscsi_kib},
     reading::{self, Demand, Knee, Reading},
     rows::Row,
     run::{self, Figures, Key},
+    scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
     shared::are_together,
     vscsi::{self, Counted},
 };
 
 /// Virtual disks and their IOPS limit, if any.
 type Limit<'a> = (&'a DiskName, Option<u32>);
-
-/// Devices that one model holds, the busiest first.
-const DEVICES_MAX: usize = 16;
 
 /// Runs by which the latency of an array is brought to what was recorded.
 const CALIBRATIONS: usize = 5;
@@ -88,6 +85,16 @@ pub struct Answer {
     pub calibration: Calibration,
 }
 
+/// Readings with devices as deep as their drivers make them.
+struct Deeper {
+    facts: Facts,
+    readings: Vec<Reading>,
+    scales: Vec<Vec<f64>>,
+    today: Vec<Figures>,
+    /// How far they are from the recording, where one is furthest.
+    miss: f64,
+}
+
 impl<'a> Model<'a> {
     /// Calibrates the devices in question, and those that share an array with them.
     ///
@@ -104,12 +111,7 @@ impl<'a> Model<'a> {
         let asked = chosen(recording, question)?;
         let (mut devices, beside) = devices(recording, question, &asked, &window)?;
         let Some(first) = devices.first() else {
-            return Err(Error::new(match &question.device {
-                Some(name) => {
-                    format!("`{name}` is idle in this window: there is nothing to simulate")
-                }
-                None => "no device has load in this window: there is nothing to simulate".into(),
-            }));
+            return Err(scope::nothing(question, &beside, &window));
         };
         let mut busy = first.busy(&window);
         busy.extend(devices[1..].iter().flat_map(|device| device.busy(&window)));
@@ -171,7 +173,7 @@ impl<'a> Model<'a> {
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let mut is_tried = false;
         for device in &self.devices {
-            let Some(asked) = depth_asked(&self.question.settings, device) else { continue };
+            let Some(asked) = depth_asked(&self.question.settings, &device.name) else { continue };
             let asked = f64::from(asked);
             let seen = device.seen_at(asked, &self.window);
             let is_beside = device.is_beside(asked, &seen, &self.window);
@@ -191,7 +193,7 @@ impl<'a> Model<'a> {
             });
         }
         run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
-            match self.doubts() {
+            match self.doubts(GUESS) {
                 doubts if doubts.is_empty() => refusal,
                 doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
             }
@@ -200,15 +202,27 @@ impl<'a> Model<'a> {
         let limited = self.limited(&changed);
         let is_lifted = limited.is_some_and(|limited| limited.is_lifted());
         let readings = self.readings(guests_change, is_lifted);
-        let (scales, today) = self.fitted(&readings, &keys)?;
+        let (scales, mut today) = self.fitted(&readings, &keys)?;
         let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
+        let mut above = GUESS;
+        // Storage I/O Control sets DSNRO aside: what the device takes beyond it comes to bear.
+        let sets_aside = |set: &Setting| matches!(set, Setting::StorageIoControl { .. });
+        if settings.iter().any(sets_aside)
+            && let Some(deeper) = self.deeper(readings.iter().copied().zip(scales), &keys)?
+        {
+            let Deeper { facts, readings, scales, today: own, .. } = deeper;
+            let deepest = Plan { facts: &facts, ..changed };
+            after.extend(run_each(&deepest, (&readings, &scales), (&settings, &keys))?);
+            today.extend(own);
+            above = RANGES;
+        }
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
             run::add_waits(&keys, limited.vm, &mut after);
         }
         let (keys, runs) = answer::comparable(keys, today, after);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
-        let mut doubts = self.doubts();
+        let mut doubts = self.doubts(above);
         let (keys, runs) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
         let asked = Asked {
             limited,
@@ -245,18 +259,51 @@ impl<'a> Model<'a> {
         readings.extend(reading::of_held(&readings, &self.arrays, each, waits));
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
-        let (likely, miss) = answer::likely(keys, today)?;
+        let (likely, mut miss) = answer::likely(keys.clone(), today)?;
         let policies = reading::doubts(likely.iter().map(|index| readings[*index]), &self.arrays);
-        for index in likely {
+        for &index in &likely {
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
             }
         }
+        let mut above = GUESS;
+        let of = |&index: &usize| (readings[index], scales[index].clone());
+        if let Some(deeper) = self.deeper(likely.iter().map(of), &keys)? {
+            let deepest = Plan { facts: &deeper.facts, ..plan };
+            let each = deeper.readings.iter().zip(&deeper.scales);
+            texts.extend(each.map(|(reading, scales)| deepest.scenario(*reading, scales)));
+            miss = miss.max(deeper.miss);
+            above = RANGES;
+        }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
-        doubts.extend(self.doubts());
+        doubts.extend(self.doubts(above));
         doubts.extend(policies);
         Ok(Scenarios { texts, vms, doubts, miss })
+    }
+
+    /// Those of some readings that give what was recorded with all that a driver gives above DSNRO, where nothing
+    /// shows how much that is: who leaves the queue to another at times would have been seen to let DQLEN rise.
+    fn deeper(
+        &self,
+        each: impl Iterator<Item = (Reading, Vec<f64>)>,
+        keys: &[Key],
+    ) -> Result<Option<Deeper>, Error> {
+        let plan = self.plan(&[]);
+        let Some(facts) = plan.deepest() else { return Ok(None) };
+        let deepest = Plan { facts: &facts, ..plan };
+        let (readings, scales): (Vec<_>, Vec<_>) = each.unzip();
+        let today = run_each(&deepest, (&readings, &scales), (&[], keys))?;
+        let Ok((likely, miss)) = answer::likely(keys.to_vec(), today.clone()) else {
+            return Ok(None);
+        };
+        Ok(Some(Deeper {
+            readings: likely.iter().map(|&index| readings[index]).collect(),
+            scales: likely.iter().map(|&index| scales[index].clone()).collect(),
+            today: likely.iter().map(|&index| today[index].clone()).collect(),
+            facts,
+            miss,
+        }))
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.
@@ -330,7 +377,7 @@ impl<'a> Model<'a> {
         let (identified, rows) = (false, Vec::new());
         Answer {
             verdict: Verdict::NoModel,
-            simulated: Simulated { sentence, identified, doubts: self.doubts(), rows },
+            simulated: Simulated { sentence, identified, doubts: self.doubts(GUESS), rows },
             calibration: self.calibration(100.0),
         }
     }
@@ -344,7 +391,7 @@ impl<'a> Model<'a> {
         let highest = depths().fold(0.0, f64::max);
         let at_highest = depths().filter(|depth| *depth >= highest).count() as f64;
         at_highest <= STAYS * self.window.len() as f64
-            && depth_asked(&self.question.settings, device)
+            && depth_asked(&self.question.settings, &device.name)
                 .is_some_and(|asked| f64::from(asked) >= highest)
     }
 
@@ -548,8 +595,8 @@ impl<'a> Model<'a> {
         )
     }
 
-    /// What the answer rests on, beyond arrays and guests.
-    fn doubts(&self) -> Vec<String> {
+    /// What the answer rests on, beyond arrays and guests; `above` is what a depth is that nothing shows.
+    fn doubts(&self, above: &str) -> Vec<String> {
         let plan = self.plan(&[]);
         let doubt = |device: &Device<'_>| {
             (plan.queue(device).assumed == Assumed::Dsnro).then(|| {
@@ -559,7 +606,7 @@ impl<'a> Model<'a> {
                          less, ESXi 6.5 and later refuse the line, and earlier versions stay below \
                          it [S1])"
                     ),
-                    None => "the depth above it is a guess".into(),
+                    None => above.into(),
                 };
                 format!(
                     "DQLEN of {name} stood still while VMs competed: it is taken for DSNRO, and \
@@ -584,6 +631,12 @@ impl<'a> Model<'a> {
 pub const STORE_UNKNOWN: &str = "no file says which datastore that is (--esxcli with the output of \
                                  `esxcli storage vmfs extent list`)";
 
+/// What the depth of a device above DSNRO is where nothing shows it and one is simulated.
+const GUESS: &str = "the depth above it is a guess";
+
+/// The same where both ends of it are.
+const RANGES: &str = "the range goes from no more above it to all that a driver gives";
+
 /// What is said of what goes on where no model follows it.
 const UNFOLLOWED: &str = ", and no model here follows it";
 
@@ -600,200 +653,3 @@ fn run_each(
 
 /// What is likeliest: guests that wait for their answers, as most that queue do.
 const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
-
-/// The devices in question, the busiest first, and then those that share an array with them; and
-/// those of both that have no load of their own in the window.
-fn devices<'a>(
-    recording: &'a Measured,
-    question: &Question,
-    asked: &[EntityId],
-    window: &[usize],
-) -> Result<(Vec<Device<'a>>, Vec<Device<'a>>), Error> {
-    let name = |id: EntityId| recording.entity(id).name.as_str();
-    let is_near = |id: &EntityId| {
-        asked.iter().any(|own| are_together(&question.arrays, name(*own), name(*id)))
-    };
-    let all = recording.of_kind(Kind::Device).map(|(id, _)| id);
-    let others: Vec<EntityId> = all.filter(|id| !asked.contains(id)).filter(is_near).collect();
-    let rate = |device: &Device<'_>| device.row.mean_rate(window).unwrap_or_default();
-    let every: Vec<usize> = (0..recording.len()).collect();
-    let busiest_first = |ids: &[EntityId]| {
-        let all: Vec<Device<'a>> = ids.iter().map(|&id| Device::of(recording, id)).collect();
-        all.iter().try_for_each(|device| lacks::check(device, &every, window))?;
-        let is_busy = |device: &Device<'a>| !device.busy(window).is_empty();
-        let (mut busy, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(is_busy);
-        most_first(&mut busy, rate);
-        Ok((busy, idle))
-    };
-    let has_own = |device: &Device<'a>| !device.is_at_an_edge(window);
-    let (mut devices, mut beside) = busiest_first(asked)?;
-    if devices.iter().any(has_own) {
-        beside.extend(devices.extract_if(.., |device| !has_own(device)));
-    }
-    if !devices.is_empty() {
-        let (near, idle) = busiest_first(&others)?;
-        let (near, ended): (Vec<_>, Vec<_>) = near.into_iter().partition(has_own);
-        devices.extend(near);
-        beside.extend(idle.into_iter().chain(ended));
-    }
-    devices.truncate(DEVICES_MAX);
-    Ok((devices, beside))
-}
-
-/// Devices that share an array, by their places: of one name, and about as quick.
-fn groups(devices: &[Device<'_>], window: &[usize], said: &[Vec<String>]) -> Vec<Vec<usize>> {
-    /// By how much the latencies of one array's devices differ at most, as a factor, unless it is
-    /// said that they share it: beyond that they are of different tiers or held to rates.
-    const ALIKE: f64 = 1.5;
-    let davg = |i: usize| devices[i].row.per_command(window, Row::davg).unwrap_or(f64::INFINITY);
-    let is_said = |a: &str, b: &str| {
-        said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
-    };
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, device) in devices.iter().enumerate() {
-        let shares = |group: &&mut Vec<usize>| {
-            let first = &devices[group[0]].name;
-            let (low, high) = (davg(group[0]).min(davg(index)), davg(group[0]).max(davg(index)));
-            let is_alike = high <= ALIKE * low || is_said(first, &device.name);
-            is_alike && are_together(said, first, &device.name)
-        };
-        match groups.iter_mut().find(shares) {
-            Some(group) => group.push(index),
-            None => groups.push(vec![index]),
-        }
-    }
-    groups
-}
-
-/// Its guests; those of whom nothing was measured in the window are not in it.
-fn guests(
-    device: &mut Device<'_>,
-    window: &[usize],
-    levels: &[Vec<usize>],
-    (interval_s, settings): (f64, &[Setting]),
-    counted: &[Counted<'_>],
-) -> Vec<GuestCalibration> {
-    let own = device.busy(window);
-    let regimes = device.regimes(&own);
-    // Whose VMs come or go may have another load then.
-    let alike = device.alike(&regimes, &own);
-    let others = Others { regimes: &alike, all: &device.beside(&own) };
-    let asked = depth_asked(settings, device);
-    let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
-    let is_between = asked.map(f64::from).is_some_and(|asked| {
-        seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
-    });
-    let of = |tenant: &Tenant<'_>| {
-        let place = Place {
-            is_full: device.is_full(&tenant.waiting(&own)),
-            others_wait_ms: device.of_others(tenant, &own, Row::qavg),
-            is_held: device.is_held(tenant, &own),
-            unrest: (device.vms() > 1)
-                .then(|| spread(&device.row, &own).map(|spread| spread * interval_s))
-                .flatten(),
-            interval_s,
-            rests: !device.resting.is_empty(),
-            is_between,
-        };
-        let guest = GuestCalibration::of(tenant, window, levels, others, place)?;
-        Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
-            Some(counted) => counted.add_to(guest),
-            None => guest,
-        })
-    };
-    let guests: Vec<_> = device.tenants.iter().map(of).collect();
-    let mut seen = guests.iter().map(Option::is_some);
-    device.tenants.retain(|_| seen.next() == Some(true));
-    guests.into_iter().flatten().collect()
-}
-
-/// The depth that settings ask for a device, where they set nothing else but depths of devices.
-fn depth_asked(settings: &[Setting], device: &Device<'_>) -> Option<u32> {
-    let depths = settings.iter().filter_map(|setting| match setting {
-        Setting::SchedNumReqOutstanding { device: name, value }
-        | Setting::MaxQueueDepth { device: name, value } => {
-            (*name == device.name).then_some(Some(*value))
-        }
-        Setting::ModuleDepth { value, .. } => Some(Some(*value)),
-        _ => Some(None),
-    });
-    depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
-}
-
-/// The samples whose interval ends in the window.
-fn samples_in(recording: &Measured, (from, to): (i64, i64)) -> Result<Vec<usize>, Error> {
-    let times = recording.times_ms.iter().enumerate();
-    let samples: Vec<usize> =
-        times.filter(|(_, at)| from < **at && **at <= to).map(|(sample, _)| sample).collect();
-    if samples.is_empty() {
-        return Err(Error::new(format!(
-            "{}: no sample ends in the window; the recording has {}",
-            recording.host,
-            recording.len()
-        )));
-    }
-    Ok(samples)
-}
-
-/// Seconds of an interval: the median.
-fn interval_s(recording: &Measured) -> f64 {
-    usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S)
-}
-
-/// The devices in question.
-fn chosen(recording: &Measured, question: &Question) -> Result<Vec<EntityId>, Error> {
-    let all = || {
-        let of = |kind| recording.of_kind(kind).map(|(id, _)| id);
-        of(Kind::Device).chain(of(Kind::NfsVolume))
-    };
-    let named = |name: &str| all().find(|id| recording.entity(*id).name == name);
-    if let Some(name) = &question.device {
-        return named(name).map(|id| vec![id]).ok_or_else(|| unknown_device(recording, name));
-    }
-    let mut found = Vec::new();
-    for setting in &question.settings {
-        if let Some(name) = setting.device() {
-            found.push(named(name).ok_or_else(|| unknown_device(recording, name))?);
-        }
-        if let Some(vm) = setting.vm() {
-            found.extend(devices_of(recording, vm)?);
-        }
-    }
-    if found.is_empty() {
-        found.extend(all());
-    }
-    found.retain(|id| recording.entities().get(id.0 as usize).is_some());
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
-}
-
-fn devices_of(recording: &Measured, vm: &str) -> Result<Vec<EntityId>, Error> {
-    let vm_id = recording.find(Kind::Vm, vm).ok_or_else(|| {
-        let names = recording.of_kind(Kind::Vm).map(|(_, vm)| vm.name.as_str());
-        Error::new(format!("no VM `{vm}` in this recording; there are: {}", some(names)))
-    })?;
-    let parts = recording.of_kind(Kind::World).chain(recording.of_kind(Kind::VirtualDisk));
-    Ok(parts
-        .filter(|(_, part)| part.vm == Some(vm_id))
-        .filter_map(|(_, part)| part.device)
-        .collect())
-}
-
-fn unknown_device(recording: &Measured, name: &str) -> Error {
-    let names = recording.of_kind(Kind::Device).map(|(_, device)| device.name.as_str());
-    Error::new(format!("no device `{name}` in this recording; there are: {}", some(names)))
-}
-
-/// The first names of many.
-fn some<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    const SHOWN: usize = 8;
-    let names: Vec<&str> = names.collect();
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match (names.is_empty(), more) {
-        (true, _) => "none".into(),
-        (false, 0) => shown,
-        _ => format!("{shown} and {more} more"),
-    }
-}

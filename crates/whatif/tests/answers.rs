@@ -39,6 +39,7 @@ fn question(recording: &Recording, line: &str) -> Question {
         settings: line.parse::<Line>().expect("a line").settings,
         window,
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: 50_000.0,
@@ -782,8 +783,7 @@ fn a_rate_that_something_holds_is_not_taken_for_that_of_its_guest() {
     let text = host(64, "[vm.sql.workload]\nthreads = 16\n")
         .replace("[host", "[array.flash.qos.p]\nmax = 300\n[host")
         .replace("[vm.sql]", "qos = \"p\"\n[vm.sql]");
-    let line = format!("storage core device set -d {DEVICE} -m 8");
-    let answer = ask(&text, &line).unwrap();
+    let answer = ask(&text, &format!("storage core device set -d {DEVICE} -m 8")).unwrap();
     assert_ne!(answer.calibration.devices[0].guests[0].habit, whatif::Habit::Open);
     holds(range(&answer, DEVICE), 300.0);
     let (low, high) = row(&answer, DEVICE, "GAVG/cmd");

@@ -95,6 +95,7 @@ proptest! {
             settings: line.parse::<Line>().expect("a line").settings,
             window,
             device: None,
+            vms: Vec::new(),
             arrays: Vec::new(),
             vscsistats: Vec::new(),
             commands: 500.0,

@@ -47,6 +47,7 @@ fn ask(recording: &Measured) -> Result<Answer, Error> {
         settings: line.parse::<Line>().expect("a line").settings,
         window: (recording.times_ms[24], i64::MAX),
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: 5_000.0,

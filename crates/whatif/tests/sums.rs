@@ -38,6 +38,7 @@ fn ask(text: &str, line: &str) -> Answer {
         settings: line.parse::<Line>().expect("a line").settings,
         window: (recording.times_ms[10], i64::MAX),
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: 30_000.0,

@@ -165,6 +165,7 @@ fn ask_from(recording: &Measured, from: usize, histograms: &str) -> Result<Answe
         settings: DEEPER.parse::<Line>().expect("a line").settings,
         window: (recording.times_ms[from - 1], i64::MAX),
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: if text.is_empty() {
             Vec::new()

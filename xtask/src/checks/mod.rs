@@ -6,6 +6,7 @@ mod circles;
 mod documents;
 mod files;
 pub(crate) mod functions;
+mod kinds;
 mod leftovers;
 mod licences;
 mod links;
@@ -28,6 +29,7 @@ pub(crate) const ALL: &[Check] = &[
     ("purity", purity::check),
     ("bare", bare::check),
     ("settings", settings::check),
+    ("kinds", kinds::check),
     ("leftovers", leftovers::check),
     ("words", words::check),
     ("sources", sources::check),

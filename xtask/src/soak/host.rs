@@ -42,6 +42,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         queues: Queues {
             ports: *draw.one(&[1, 1, 2, 3]),
             port_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
+            port_bytes_per_sec: *draw.one(&[None, None, Some(500_000_000)]),
             lun_limit: *draw.one(&[None, None, None, Some(3), Some(17)]),
             full: *draw.one(&[Status::TaskSetFull, Status::TaskSetFull, Status::Busy]),
         },

@@ -95,6 +95,7 @@ fn ask(case: &Case) -> Result<Asked, whatif::Error> {
         settings: case.change().settings,
         window,
         device: None,
+        vms: Vec::new(),
         arrays: Vec::new(),
         vscsistats: Vec::new(),
         commands: COMMANDS,

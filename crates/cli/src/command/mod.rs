@@ -22,6 +22,7 @@ mod explain;
 mod help;
 mod man;
 mod new;
+mod plan;
 mod reference;
 mod remedy;
 mod replay;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Run(run::Run),
     Sweep(sweep::Sweep),
     Remedy(remedy::Remedy),
+    Plan(plan::PlanArguments),
     Diagnose(diagnose::Diagnose),
     Whatif(whatif::Whatif),
     Settings(settings::Settings),
@@ -77,6 +79,7 @@ impl Command {
             Self::Run(command) => command.run(out),
             Self::Sweep(command) => command.run(out),
             Self::Remedy(command) => command.run(out),
+            Self::Plan(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
             Self::Whatif(command) => command.run(out),
             Self::Settings(command) => command.run(out),

@@ -7,7 +7,7 @@ use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::Kind;
 use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
-use knobs::{Line, Setting};
+use knobs::{ENABLED, IoControlChange, Line, Setting};
 use levels::{Measured, most_first};
 use serde::Serialize;
 
@@ -151,13 +151,15 @@ impl Whatif {
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
         let Recorded { recording, facts } = source;
-        let settings = self.settings(&recording.host)?;
+        let mut settings = self.settings(&recording.host)?;
+        settings.iter_mut().for_each(|setting| as_recorded(setting, recording, facts));
         let lines = settings.iter().map(Setting::to_string).collect();
         let settings = by_numbers(settings)?;
         let question = Question {
             window: self.window(recording, facts, &settings),
             settings,
             device: self.device.clone(),
+            vms: Vec::new(),
             arrays: self.arrays(recording)?,
             vscsistats: histograms.to_vec(),
             commands: f64::from(self.commands),
@@ -172,9 +174,18 @@ impl Whatif {
 
     /// What is set on a host: all but the lines for others.
     fn settings(&self, host: &str) -> Result<Vec<Setting>> {
-        let is_meant = |line: &&Line| line.host.as_deref().is_none_or(|name| name == host);
+        let is_host = |name: &str| name.eq_ignore_ascii_case(host);
+        let is_meant = |line: &&Line| line.host.as_deref().is_none_or(is_host);
         let lines = self.set.iter().filter(is_meant);
         let settings: Vec<_> = lines.flat_map(|line| line.settings.clone()).collect();
+        let is_threshold_alone = |setting: &&Setting| {
+            let Setting::StorageIoControl { control, .. } = setting else { return false };
+            matches!(control, IoControlChange::Threshold { .. })
+        };
+        if let Some(setting) = settings.iter().find(is_threshold_alone) {
+            let why = "a recording does not tell whether Storage I/O Control is on: give";
+            return Err(format!("--set: `{setting}`: {why} -{ENABLED} too").into());
+        }
         match settings.is_empty() && !self.set.is_empty() {
             true => Err(format!("--set: no line is for {host}, the host of this capture").into()),
             false => Ok(settings),
@@ -210,6 +221,23 @@ impl Whatif {
             _ => verdict.window,
         };
         (self.from.unwrap_or(window.from_ms), self.to.unwrap_or(window.to_ms))
+    }
+}
+
+/// A setting with the name that the recording has, where that is another case of it, as PowerShell and vCenter take
+/// names.
+fn as_recorded(setting: &mut Setting, recording: &Measured, facts: &Facts) {
+    let of_kind = |kind| recording.of_kind(kind).map(|(_, entity)| entity.name.as_str());
+    let volumes = of_kind(Kind::NfsVolume).chain(facts.datastores.values().map(String::as_str));
+    let known: Vec<&str> = match setting {
+        Setting::StorageIoControl { .. } => volumes.collect(),
+        _ => of_kind(Kind::Vm).collect(),
+    };
+    let Some(name) = setting.name_mut().filter(|name| !known.contains(&name.as_str())) else {
+        return;
+    };
+    if let Some(own) = known.iter().find(|own| own.eq_ignore_ascii_case(name)) {
+        *name = (*own).to_owned();
     }
 }
 

@@ -177,7 +177,8 @@ fn allocation() -> Article {
             (
                 "Set it",
                 format!(
-                    "{}\n-1 is none; a limit of a storage policy is changed in the policy: kavg explain \"storage \
+                    "{}\n-1 is none; -DiskSharesLevel Low, Normal or High sets shares, Custom with -NumDiskShares \
+                    a number of them; a limit of a storage policy is changed in the policy: kavg explain \"storage \
                     policy\".",
                     line(&set)
                 ),
@@ -294,7 +295,8 @@ fn storage_policy() -> Article {
             (
                 "Mind",
                 "A number that is set on a disk takes the policy from it; the others stay as the policy \
-                said. Without a policy (`StoragePolicy none`, or -StoragePolicy $null) none of the three is left."
+                said. Without a policy (`StoragePolicy none`, or -StoragePolicy $null) none of the three is left. \
+                What Get-VM gets has a policy too, that of the VM's home: its disks keep theirs [SPBM]."
                     .into(),
             ),
         ],

@@ -3,7 +3,7 @@
 
 use knobs::{
     Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
-    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
+    PathPolicy, PolicyChange, Setting, THRESHOLD, Transport, Version, show_option,
 };
 
 use super::Article;
@@ -247,8 +247,8 @@ fn depth_by_latency() -> Article {
 
 fn congestion() -> Article {
     let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
-    let set = of(IoControl::DEFAULT);
-    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT });
+    let set = of(IoControl::DEFAULT.into());
+    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT }.into());
     Article {
         names: names(&[
             "congestion threshold",
@@ -278,7 +278,7 @@ fn congestion() -> Article {
             (
                 "Default",
                 format!(
-                    "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on without a number. In a \
+                    "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on and had none. In a \
                     scenario or a HOST.toml: congestion_threshold of a datastore, and stats_only. A share as 90% there is the \
                     automatic threshold, where throughput is so much of its peak; no line sets it [API]."
                 ),
@@ -295,9 +295,9 @@ fn congestion() -> Article {
             (
                 "Set it",
                 format!(
-                    "{}\n{}\nThe second is the mode of statistics alone, as ESXi has it where nobody \
-                    switched control on: nobody is held back, DSNRO is in force, and the log tells when the \
-                    datastore is congested and when no longer [SC-SIOC].",
+                    "{}\n{}\nWhat a line leaves out stays: -{THRESHOLD} alone changes the threshold [API]. The second is the mode \
+                    of statistics alone, as ESXi has it where nobody switched control on: nobody is held back, DSNRO \
+                    is in force, and the log tells when the datastore is congested and when no longer [SC-SIOC].",
                     line(&set),
                     line(&counts)
                 ),

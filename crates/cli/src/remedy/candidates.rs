@@ -2,14 +2,14 @@
 //! is typed for it, or why it is none here. Every line that is typed is one that `--set` takes.
 
 use ::whatif::STORE_UNKNOWN;
-use counters::DeviceKind;
+use counters::{DeviceKind, VdiskId};
 use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
     GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
-use model::Qos;
+use model::{Qos, Queues};
 use scenario::{Host, Over, StoragePolicy};
 use serde_json::json;
 use sim::Source;
@@ -55,7 +55,8 @@ type Unknown = Option<&'static str>;
 
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 17] = [
+const KINDS: [(&str, &str, Try, Unknown); 18] = [
+    ("own-limit", "no IOPS limit of its own", own_limit, None),
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
     (
@@ -113,6 +114,15 @@ impl Remedy {
             Edit::Set(setting) => Some(setting),
             _ => None,
         })
+    }
+
+    /// What it sets, with the names that its host has; `None` where it does anything else.
+    pub(super) fn typed(&self, case: &Case) -> Option<Vec<Setting>> {
+        let set = |edit: &Edit| match edit {
+            Edit::Set(setting) => Some(typed(case, setting)),
+            _ => None,
+        };
+        self.edits.iter().map(set).collect()
     }
 
     /// What is typed, as `--set` takes it: for a host's shell where it has it, else for PowerCLI, or in the
@@ -260,8 +270,37 @@ fn own_host(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(both(case, |vm| {
         let called = case.called(vm);
         let line = format!("Move-VM -VM {} -Destination HOST", powershell_name(called));
-        Remedy::by_hand(format!("{called} on another, idle host"), Edit::OwnHost(vm.into()), line)
+        let what = format!("{called} on another, idle host");
+        let mut remedy = Remedy::by_hand(what, Edit::OwnHost(vm.into()), line);
+        remedy.by_hand.extend(same_port(case, vm));
+        remedy
     }))
+}
+
+/// That the host on which a VM is alone has its path at the port of the array at which the other of the two has
+/// its own, where a port has a queue.
+fn same_port(case: &Case, vm: &str) -> Option<String> {
+    let other = [&case.good, &case.bad].into_iter().find(|other| *other != vm)?;
+    let hosts = &case.scenario.hosts;
+    let port = |vm: &str, on: Option<usize>| {
+        let index = case.scenario.home(vm).ok()?;
+        let host = &hosts[index];
+        let disk = host.disks_of(vm).next()?;
+        let device = host.device_of(disk);
+        let path = host.config.paths.iter().position(|path| path.device == device)?;
+        let array = host.targets[disk.index()].array;
+        let queues = &case.scenario.arrays[array].config.queues;
+        queues.port_limit?;
+        Some((array, Queues::port_of(on.unwrap_or(index), path, queues.ports as usize)))
+    };
+    let (array, own) = port(vm, Some(hosts.len()))?;
+    (port(other, None)? == (array, own)).then(|| {
+        format!(
+            "HOST with paths to another port of {}: here its path leads to the one of {}, whose queue both share",
+            case.scenario.arrays[array].name,
+            case.called(other)
+        )
+    })
 }
 
 /// Moves each to the least busy of the datastores that neither uses.
@@ -276,7 +315,10 @@ fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
     let iops = |device: &usize| case.iops_of_device(&host.config.devices[*device].name);
     let least = free.min_by(|a, b| iops(a).total_cmp(&iops(b)));
     let to = least.and_then(|device| host.datastores[device].first());
-    let to = to.ok_or_else(|| "the host sees no other, on a device of its own".to_owned())?;
+    let to = to.ok_or_else(|| match case.original {
+        Some(_) => "the models have no other, on a device of its own".to_owned(),
+        None => "the host sees no other, on a device of its own".to_owned(),
+    })?;
     let moved = |vm: &str| {
         let key = format!("vm.\"{vm}\".disk.*.datastore");
         let over = Over::new(&key, &json!(to).to_string()).map_err(|error| error.to_string())?;
@@ -306,6 +348,18 @@ fn allocation(vm: &str, allocation: AllocationChange) -> Setting {
     Setting::Allocation { vdisk: DiskName::from(vm).into(), allocation }
 }
 
+/// Lifts the limit of the one that suffers.
+fn own_limit(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (vm, host) = (case.good.as_str(), home(case, &case.good));
+    let called = case.called(vm);
+    let limit = |disk: VdiskId| host.config.vdisks[disk.index()].allocation.limit_iops;
+    if host.disks_of(vm).all(|disk| limit(disk).is_none()) {
+        return Err(format!("{called} has none"));
+    }
+    let set = allocation(vm, AllocationChange::Limit(None));
+    Ok(vec![Remedy::sets(format!("no IOPS limit on {called}"), [set])])
+}
+
 fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     let vm = case.bad.as_str();
     let disks = match case.original {
@@ -327,7 +381,7 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 /// Gives the bad one a policy that lets through less than it does or has fewer shares, and the good one a policy
-/// that reserves more for it or has more. Of those that any file has, of Storage I/O Control v2, the limit counts.
+/// that limits it less, reserves more for it or has more. Of those that any file has, of Storage I/O Control v2, the limit counts.
 fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
     let host = case.host();
     if !host.config.version.has_storage_policies() {
@@ -347,9 +401,11 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
     for StoragePolicy { name, allocation: to } in &host.policies {
         let is_own = !Allocation::POLICY_PRESETS.contains(&(name.as_str(), *to));
         let gives = to.reservation_iops > good.reservation_iops || to.shares > good.shares;
+        let frees = good.limit_iops.is_some_and(|now| to.limit_iops.is_none_or(|to| to > now));
         let takes = limits(to) || is_own && to.shares < bad.shares;
-        for (vm, _) in
-            [(&case.bad, takes), (&case.good, is_own && gives)].iter().filter(|(_, does)| *does)
+        for (vm, _) in [(&case.bad, takes), (&case.good, is_own && (gives || frees))]
+            .iter()
+            .filter(|(_, does)| *does)
         {
             let what = format!("storage policy {name} for {}", case.called(vm));
             all.push(Remedy::sets(
@@ -359,7 +415,7 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
         }
     }
     match all.is_empty() {
-        true => Err(format!("none holds {} back or reserves more for {}", case.bad, case.good)),
+        true => Err(format!("none holds {} back or gives {} more", case.bad, case.good)),
         false => Ok(all),
     }
 }
@@ -373,20 +429,19 @@ fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
     let now = order(case.host(), case.device());
-    let orders = [("mClock", SchedPolicy::Mclock, 1), ("sfq", SchedPolicy::Sfq, 0)];
-    let others = orders.into_iter().filter(|(_, policy, _)| *policy != now);
-    let remedy = |(name, _, value)| {
-        let option = Advanced::SchedulerWithReservation;
-        let mut remedy = Remedy::sets(
-            format!("{name} in the device queue"),
-            [Setting::Advanced { option, value: Some(value) }],
-        );
-        // What the file says of the device would go before the option.
+    let orders =
+        [("mClock", SchedPolicy::Mclock, "mclock", 1), ("sfq", SchedPolicy::Sfq, "sfq", 0)];
+    let others = orders.into_iter().filter(|(_, policy, ..)| *policy != now);
+    let remedy = |(name, policy, key, value)| {
+        let what = format!("{name} in the device queue");
+        // What the file says of the device goes before the option of its host.
         if case.device().policy.is_some() {
-            remedy.edits.push(Edit::Order(case.device().name.clone(), None));
-            remedy.by_hand.push("in the scenario: no `scheduler` for the datastore".into());
+            let edit = Edit::Order(case.device().name.clone(), Some(policy));
+            let line = format!("in the scenario: scheduler = \"{key}\" for {}", case.datastore());
+            return Remedy::by_hand(what, edit, line);
         }
-        remedy
+        let option = Advanced::SchedulerWithReservation;
+        Remedy::sets(what, [Setting::Advanced { option, value: Some(value) }])
     };
     Ok(others.map(remedy).collect())
 }
@@ -396,8 +451,10 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
         Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
         None => why,
     })?;
-    let set =
-        Setting::StorageIoControl { device: case.datastore().into(), control: IoControl::DEFAULT };
+    let set = Setting::StorageIoControl {
+        device: case.datastore().into(),
+        control: IoControl::DEFAULT.into(),
+    };
     let lacks = |_| format!("{} ({})", lines(&typed(case, &set)).concat(), STORE_UNKNOWN);
     let by_hand = (!case.knows_store(case.datastore())).then_some(()).map(lacks);
     let what = format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms");
@@ -589,6 +646,7 @@ mod tests {
             settings: line.parse::<Line>().unwrap().settings,
             window: (window.from_ms, window.to_ms),
             device: None,
+            vms: Vec::new(),
             arrays: Vec::new(),
             vscsistats: Vec::new(),
             commands: COMMANDS,

@@ -1,9 +1,10 @@
 //! The case of a recorded host: its diagnosis says who suffers from whom, and the calibrated model of
 //! `kavg whatif` stands for it, once for each reading of what the recording leaves open.
 
-use ::whatif::{Model, Question, Scenarios};
+use ::whatif::{Error, Model, Question, Scenarios};
 use counters::Kind;
-use diagnose::{Finding, Outcome, Verdict, Window};
+use diagnose::{Facts, Finding, Outcome, Verdict, Window};
+use knobs::Setting;
 use levels::Measured;
 use sim::Source;
 
@@ -54,16 +55,7 @@ pub(crate) fn find(
             )),
         };
     };
-    let question = Question {
-        settings: Vec::new(),
-        window: (window.from_ms, window.to_ms),
-        device: None,
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: COMMANDS,
-    };
-    let model = Model::calibrate(&recording, &facts, &question);
-    let scenarios = model.and_then(|model| model.scenarios(&vms[0]));
+    let scenarios = scenarios((&recording, &facts), window, &vms);
     let Scenarios { texts, vms: names, doubts, miss } =
         scenarios.map_err(|error| format!("{name}: {error}"))?;
     let source =
@@ -78,8 +70,41 @@ pub(crate) fn find(
     let outcome = sim::run(&scenario, 1, &());
     let mut case = Case::of(Report::new(scenario, outcome), 0, Some(own_good), Some(own_bad))?;
     case.is_diagnosed = good.is_none() || bad.is_none();
-    case.original = Some(Original { name, window, doubts, miss, facts, vms: names });
+    case.original = Some(Original { name, window, doubts, miss, facts, recording, vms: names });
     Ok(Found::Something(Box::new(case), sources))
+}
+
+/// The scenarios of the host with all of its devices; where no model gives one that neither of the two VMs uses,
+/// of those that they use, and why no other is there.
+fn scenarios(
+    (recording, facts): (&Measured, &Facts),
+    window: Window,
+    vms: &[String; 2],
+) -> Result<Scenarios, Error> {
+    let of = |in_question: &[String]| {
+        let question = question(window, Vec::new(), in_question);
+        Model::calibrate(recording, facts, &question)?.scenarios(&vms[0])
+    };
+    of(&[]).or_else(|refusal| {
+        let mut own = of(vms)?;
+        let why = refusal.to_string();
+        let why = why.trim_end_matches('.');
+        own.doubts.push(format!("Devices that neither of them uses are in no model: {why}."));
+        Ok(own)
+    })
+}
+
+/// What is asked of a recorded host about a stretch of it.
+pub(super) fn question(window: Window, settings: Vec<Setting>, vms: &[String]) -> Question {
+    Question {
+        settings,
+        window: (window.from_ms, window.to_ms),
+        device: None,
+        vms: vms.to_vec(),
+        arrays: Vec::new(),
+        vscsistats: Vec::new(),
+        commands: COMMANDS,
+    }
 }
 
 /// Who suffers from whom, and when.

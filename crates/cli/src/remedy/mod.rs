@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A remedy is a line of the table of candidates: what is done to the scenario, and what is typed. All
-//! are run as a sweep runs its points.
+//! are run as a sweep runs its points. Of a recorded host what `kavg whatif` says of settings widens their ranges.
 
+mod bounds;
 mod candidates;
 mod case;
 mod find;

@@ -1,6 +1,7 @@
 //! The recorded host that scenarios stand for: what it calls its parts, and what is known of it.
 
 use diagnose::{Facts, Window};
+use levels::Measured;
 
 /// A recorded host.
 pub(crate) struct Original {
@@ -12,6 +13,7 @@ pub(crate) struct Original {
     /// How far they are from the recording as it is, as a part of what was recorded, where one is furthest.
     pub(crate) miss: f64,
     pub(super) facts: Facts,
+    pub(super) recording: Measured,
     /// VMs as they were recorded, and as the scenarios name them.
     pub(super) vms: Vec<(String, String)>,
 }

@@ -16,13 +16,18 @@ use crate::{
     sweep::{Job, Rows, Store, flows},
 };
 
-use super::{candidates::Remedy, case::Case, jain::jain};
+use super::{
+    bounds::{Bounds, Range, bounds},
+    candidates::Remedy,
+    case::Case,
+    jain::jain,
+};
 
 /// Parts that are alike: finer than that no simulation of a host tells them apart.
 const ALIKE: f64 = 0.01;
 
 /// A part of what there was, from the least to the most over the scenarios of a recorded host.
-type Part = [f64; 2];
+type Part = Range;
 
 /// A figure over the runs of a remedy.
 #[derive(Clone, Copy)]
@@ -45,6 +50,18 @@ impl Figure {
             between = [between[0].min(run), between[1].max(run)];
         }
         Some(Self { spread, between: Some(between) })
+    }
+
+    fn mean(figure: Option<Self>) -> Option<f64> {
+        figure.map(|figure| figure.spread.mean)
+    }
+
+    /// The same, between the ends of a range at least.
+    fn widened(mut self, range: Option<Range>) -> Self {
+        if let (Some([low, high]), Some([least, most])) = (range, &mut self.between) {
+            (*least, *most) = (least.min(low), most.max(high));
+        }
+        self
     }
 
     /// As the JSON has it; null where there is none.
@@ -76,6 +93,23 @@ pub(crate) struct Figures {
     pub(crate) bad_mib: Option<Figure>,
     /// Jain's index over all VMs, of what each does for each of its shares.
     pub(crate) fairness: Option<Figure>,
+}
+
+impl Figures {
+    /// The same, between what else is said of the two at least; commands of the bad one stay as large.
+    fn widened(self, bounds: &Bounds) -> Self {
+        let wider = |figure: Option<Figure>, range| figure.map(|own| own.widened(range));
+        let size = Figure::mean(self.bad_mib).zip(Figure::mean(self.bad_iops));
+        let size = size.filter(|(_, iops)| *iops > 0.0).map(|(mib, iops)| mib / iops);
+        let bad_mib = bounds.bad_iops.zip(size).map(|(ends, size)| ends.map(|iops| iops * size));
+        Self {
+            good_ms: wider(self.good_ms, bounds.good_ms),
+            good_iops: wider(self.good_iops, bounds.good_iops),
+            bad_iops: wider(self.bad_iops, bounds.bad_iops),
+            bad_mib: wider(self.bad_mib, bad_mib),
+            fairness: self.fairness,
+        }
+    }
 }
 
 /// A remedy with what came of it.
@@ -128,8 +162,15 @@ impl Ranking {
                 let all = || each.iter().map(of);
                 [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)]
             };
+            let bounds = bounds(case, &remedy);
             let gains = range(|parts| parts[0].unwrap_or(f64::NEG_INFINITY));
+            let gains =
+                wider(gains, Figure::mean(as_it_is.good_ms), bounds.good_ms, |left| 1.0 - left);
             let keeps = range(|parts| -parts[1].unwrap_or_default().max(0.0));
+            let keeps = wider(keeps, Figure::mean(as_it_is.bad_iops), bounds.bad_iops, |left| {
+                (left - 1.0).min(0.0)
+            });
+            let figures = figures.widened(&bounds);
             parts.push((gains, keeps, remedy.effect()));
             all.push(Ranked { remedy, place: 0, figures, gain, loss });
         }
@@ -139,6 +180,15 @@ impl Ranking {
         levels::most_first(&mut all, |one| -(one.place as f64));
         Ok(Self { scenarios: jobs.len(), as_it_is, alike, remedies: all })
     }
+}
+
+/// A part, from the least to the most that it may be by the bounds of a figure besides, of which there was so much
+/// before; `of` makes it of what is left of that.
+fn wider(part: Part, before: Option<f64>, bounds: Option<Range>, of: fn(f64) -> f64) -> Part {
+    let before = before.filter(|before| *before > 0.0);
+    let ends = bounds.zip(before).map(|(ends, before)| ends.map(|end| of(end / before)));
+    let ends = ends.into_iter().flatten();
+    ends.fold(part, |[least, most], end| [least.min(end), most.max(end)])
 }
 
 /// The place of each remedy by what the good one gains, what the bad one keeps, and when it acts. Ranges that
@@ -158,14 +208,14 @@ fn places(parts: &[(Part, Part, Effect)], alike: f64) -> Vec<usize> {
 
 /// What part of its latency the good one is rid of, and what part of its I/Os the bad one loses.
 fn parts_of(case: &Case, before: &Figures, after: &Figures) -> [Option<f64>; 2] {
-    let mean = |figure: Option<Figure>| figure.map(|figure| figure.spread.mean);
     // What is under way all the time takes that long at least.
-    let before_ms = mean(before.good_ms).unwrap_or_else(|| case.window_ms());
-    let lost =
-        |before: f64, after: Option<Figure>| (before > 0.0).then_some(1.0 - mean(after)? / before);
+    let before_ms = Figure::mean(before.good_ms).unwrap_or_else(|| case.window_ms());
+    let lost = |before: f64, after: Option<Figure>| {
+        (before > 0.0).then_some(1.0 - Figure::mean(after)? / before)
+    };
     [
         lost(before_ms, after.good_ms),
-        mean(before.bad_iops).and_then(|iops| lost(iops, after.bad_iops)),
+        Figure::mean(before.bad_iops).and_then(|iops| lost(iops, after.bad_iops)),
     ]
 }
 

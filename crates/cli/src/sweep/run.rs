@@ -6,10 +6,15 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use crate::{Result, report::Report, talk::progress, text::whole};
+use crate::{
+    Result,
+    report::Report,
+    talk::progress,
+    text::{roughly, whole},
+};
 
 use super::{figures::Figures, job::Job, store::Store};
 
@@ -61,26 +66,5 @@ impl Told {
         let rest = self.begun.elapsed().mul_f64(left as f64 / own.max(1) as f64);
         let [done, all] = [done, self.all].map(|runs| whole(runs as f64));
         progress(&format!("{done} of {all} runs, {} left", roughly(rest)));
-    }
-}
-
-/// A time in one unit, or in two.
-fn roughly(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..100 => format!("{seconds} s"),
-        seconds @ 100..6_000 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_told_roughly() {
-        for (seconds, text) in [(0, "0 s"), (99, "99 s"), (100, "2 min"), (6_000, "1 h 40 min")] {
-            assert_eq!(roughly(Duration::from_secs(seconds)), text);
-        }
     }
 }

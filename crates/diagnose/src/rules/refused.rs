@@ -39,7 +39,9 @@ fn judge(
     const FAR_LESS: f64 = 0.5;
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
     let how_long = wait_ms.map_or("wait in the host and none completes".into(), |wait_ms| {
-        format!("wait {} ms each in the host (KAVG)", number(wait_ms))
+        // esxtop has no KAVG of NFS [ELA].
+        let kavg = if device.is_nfs { "" } else { " (KAVG)" };
+        format!("wait {} ms each in the host{kavg}", number(wait_ms))
     });
     let slots = if !device.is_used_up() { " though it has slots" } else { "" };
     finding.sentence = format!(
@@ -184,6 +186,8 @@ pub(super) mod tests {
             of_port: false,
             takes,
             inside: takes.into(),
+            own: 0.0,
+            shut_out: None,
             most: None,
             part: Some(takes),
             answer: Status::TaskSetFull,

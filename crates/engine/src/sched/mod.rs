@@ -187,6 +187,19 @@ impl Sched {
         (self.has_bounds && is_reserved()).then(|| self.level(worlds, id, now))
     }
 
+    /// A world whose allocation is new is ahead of the others by nothing that a reservation of before gave it.
+    #[cold]
+    pub(crate) fn forget_lead(&mut self, worlds: &mut [World], id: WorldId, now: Time) {
+        if self.policy == SchedPolicy::Mclock {
+            let level = self.level(worlds, id, now);
+            let share = &mut worlds[id.index()].tags.share;
+            *share = level.min(*share);
+            if let Some(at) = self.place_of(id) {
+                self.backlog[at].share = *share;
+            }
+        }
+    }
+
     #[cold]
     fn level(&self, worlds: &[World], id: WorldId, now: Time) -> u64 {
         let may_go =
