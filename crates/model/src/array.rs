@@ -14,6 +14,7 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use counters::{Op, Status, Time};
 
 use crate::{
+    cluster::Cluster,
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
@@ -55,6 +56,7 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
+    cluster: Option<Cluster>,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
     full: Status,
@@ -102,6 +104,7 @@ impl Array {
             service: Service::new(&config.service),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            cluster: config.capacity.as_ref().map(Cluster::new),
             ports: Self::ports(&config.queues),
             full: config.queues.full,
             outstanding: 0,
@@ -124,8 +127,11 @@ impl Array {
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
         let Command { volume, host, path, op, bytes } = command;
-        let volume = &mut self.volumes[volume as usize];
         let arrive = now + self.fabric.out_ns;
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
+            self.share(arrive);
+        }
+        let volume = &mut self.volumes[volume as usize];
         let mut port = match self.ports.len() {
             0 => None,
             ports => self.ports.get_mut(Queues::port_of(host as usize, path as usize, ports)),
@@ -161,6 +167,14 @@ impl Array {
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// Shares what it can do among its volumes for the second that has begun.
+    #[cold]
+    fn share(&mut self, arrive: Time) {
+        let policies = self.volumes.iter_mut().filter_map(|volume| volume.policy.as_mut());
+        let mut buckets: Vec<_> = policies.map(|policy| &mut policy.bucket).collect();
+        self.cluster.iter_mut().for_each(|cluster| cluster.share(arrive, &mut buckets));
     }
 
     /// Says no. Of a full queue a host hears after the way back and up to a round trip more, at random (ruling):

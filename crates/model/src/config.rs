@@ -78,6 +78,8 @@ pub struct ArrayConfig {
     pub write_protocol: WriteProtocol,
     /// How many commands it takes.
     pub queues: Queues,
+    /// What its volumes with a policy get together; `None` is all that their policies say.
+    pub capacity: Option<Capacity>,
     /// Its volumes.
     pub volumes: Vec<VolumeConfig>,
 }
@@ -148,9 +150,21 @@ pub struct Stuck {
     pub until: Time,
 }
 
+/// What all volumes with a policy get together (section 6.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// Cost units a second, above 0.
+    pub units: u32,
+    /// The share of it up to which there are bursts, 0 to 1.
+    pub burst_share: f64,
+}
+
 /// Quality of service of one volume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qos {
+    /// Cost units a second below which it falls only where all volumes of the array are at theirs, at most
+    /// `max`; without effect where the array has no [`Capacity`].
+    pub min: u32,
     /// Cost units a second in the long run, above 0 (for SolidFire: 4 KiB IOPS).
     pub max: u32,
     /// Cost units a second while burst credit lasts, at least `max`; equal to it for none.

@@ -116,6 +116,7 @@ mod tests {
             link_bytes_per_sec,
             write_protocol,
             queues: Queues::default(),
+            capacity: None,
             volumes: Vec::new(),
         })
     }

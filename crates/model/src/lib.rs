@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod array;
 mod arrival;
+mod cluster;
 mod config;
 mod fabric;
 mod pace;
@@ -21,8 +22,8 @@ mod workload;
 pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Others, Qos, Queues, Service, SizeMix, Spread,
-    Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Mix, Others, Qos, Queues, Service,
+    SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use service::CurveUse;

@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Queues, Service,
-    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Mix, Others, Qos, Queues,
+    Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -49,8 +49,8 @@ fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
 fn qos() -> impl Strategy<Value = Qos> {
     let cost = prop_oneof![Just(Cost::Flat), Just(Cost::SolidFire)];
     // Longer stretches of credit are walked second by second.
-    (short_number(), short_number(), 0..3_600_u32, cost)
-        .prop_map(|(max, burst, burst_secs, cost)| Qos { max, burst, burst_secs, cost })
+    (short_number(), short_number(), short_number(), 0..3_600_u32, cost)
+        .prop_map(|(min, max, burst, burst_secs, cost)| Qos { min, max, burst, burst_secs, cost })
 }
 
 prop_compose! {
@@ -72,13 +72,15 @@ prop_compose! {
         link_bytes_per_sec in proptest::option::of(number()),
         write_protocol in write_protocol(),
         queues in queues(),
+        capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
         let volumes =
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
+        let capacity = capacity.map(|(units, burst_share)| Capacity { units, burst_share });
         ArrayConfig {
-            service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, volumes,
+            service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
         }
     }
 }
@@ -169,13 +171,14 @@ proptest! {
         (max, burst) in (1..10_000_u32, 1..20_000_u32),
         steps in vec((0..10_000_000_u64, 0..2_000_000_u32), 1..300),
     ) {
-        let qos = Qos { max, burst, burst_secs: 2, cost: Cost::SolidFire };
+        let qos = Qos { min: 0, max, burst, burst_secs: 2, cost: Cost::SolidFire };
         let config = ArrayConfig {
             service: Service::Curve(vec![(1, 1_000)]),
             round_trip_ns: 100,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
+capacity: None,
             volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);

@@ -16,6 +16,7 @@ fn array(service: Service) -> ArrayConfig {
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
         queues: Queues::default(),
+        capacity: None,
         volumes: vec![VolumeConfig::default(); 2],
     }
 }
@@ -164,7 +165,7 @@ fn quality_of_service_delays_completions_to_its_rate() {
     // Section 8.5: bronze at 512 KiB, 26.3 I/Os a second while burst credit lasts, then 13.2.
     let mut config = array(servers(100, 500 * MICROSECOND, Spread::Constant));
     config.volumes[0].qos =
-        Some(Qos { max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire });
+        Some(Qos { min: 0, max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire });
     let run = run(&config, &workload(closed(32), 0.0, 512 << 10), 120);
     let ended = |from, to| {
         let ended = run

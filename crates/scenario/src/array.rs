@@ -2,7 +2,9 @@
 
 use counters::Status;
 use knobs::RESERVE_HOLD_NS;
-use model::{ArrayConfig, Cost, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol};
+use model::{
+    ArrayConfig, Capacity, Cost, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol,
+};
 
 use crate::{
     Array, Error, Target, names,
@@ -43,6 +45,8 @@ const ARRAY_KEYS: &[&str] = &[
     "lun_queue_limit",
     "full",
     "qos",
+    "qos_capacity",
+    "burst_below",
 ];
 
 /// Arrays with their policies, and volumes by name.
@@ -162,8 +166,21 @@ fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
         link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
         write_protocol: write_protocol(table)?,
         queues: queues(table)?,
+        capacity: capacity(table)?,
         volumes: Vec::new(),
     })
+}
+
+/// What its policies share.
+fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
+    let burst_share = table.read("burst_below", |node| node.parsed(crate::units::percent))?;
+    let Some(units) = table.read("qos_capacity", |node| node.integer32(1..=1_000_000_000))? else {
+        return match table.get("burst_below") {
+            Some(node) => Err(node.error("it goes with `qos_capacity`, of which it is a share")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Capacity { units, burst_share: burst_share.unwrap_or(1.0) }))
 }
 
 fn service(table: &Table<'_>) -> Result<Service, Error> {
@@ -254,16 +271,22 @@ fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
 
 fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
     let named = table.named("qos")?;
-    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
+    let is_shared = table.get("qos_capacity").is_some();
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node, is_shared)?))).collect()
 }
 
-fn policy(node: &Node<'_>) -> Result<Qos, Error> {
-    let table = node.table(&["max", "burst", "credit", "cost"])?;
+fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
+    let table = node.table(&["min", "max", "burst", "credit", "cost"])?;
     let max = table.need("max")?.integer32(1..=100_000_000)?;
+    if let (Some(node), false) = (table.get("min"), is_shared) {
+        return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
+    }
+    let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=100_000_000))?;
     let credit = table.read("credit", |node| Ok((node.duration()? / counters::SECOND) as u32))?;
     let costs = [("flat", Cost::Flat), ("solidfire", Cost::SolidFire)];
     Ok(Qos {
+        min,
         max,
         burst: burst.unwrap_or(max),
         burst_secs: credit.unwrap_or(BURST_CREDIT_SECS),

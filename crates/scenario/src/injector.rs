@@ -79,6 +79,7 @@ mod tests {
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
+            capacity: None,
             volumes: Vec::new(),
         };
         threshold_us(&array, depth, share)

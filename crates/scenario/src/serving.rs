@@ -63,6 +63,7 @@ pub(crate) fn no_array() -> Array {
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
         queues: Queues::default(),
+        capacity: None,
         volumes: Vec::new(),
     };
     Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }

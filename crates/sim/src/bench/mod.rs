@@ -229,6 +229,7 @@ impl Model {
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
                 queues: Queues::default(),
+                capacity: None,
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
