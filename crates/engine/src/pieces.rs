@@ -78,7 +78,7 @@ impl Stack {
             return command;
         }
         let Extra { request, offset, .. } = self.extras[extra];
-        Dispatch { request, offset, ..command }
+        Dispatch { request, block: command.block.wrapping_sub(offset / 4096), offset, ..command }
     }
 
     /// The worst result of a piece counts, and the longest latency.

@@ -34,6 +34,8 @@ pub struct Command {
     pub path: u32,
     /// What it does.
     pub op: Op,
+    /// Where it begins, in blocks of 4 KiB from the beginning of the array on.
+    pub block: u64,
     /// Bytes that it moves.
     pub bytes: u32,
 }
@@ -126,7 +128,7 @@ impl Array {
     /// When the array has no such volume.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
-        let Command { volume, host, path, op, bytes } = command;
+        let Command { volume, host, path, op, bytes, .. } = command;
         let arrive = now + self.fabric.out_ns;
         if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
             self.share(arrive);
@@ -146,7 +148,7 @@ impl Array {
             return self.refuse(arrive, status);
         }
         self.outstanding += 1;
-        let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
+        let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
         let transfer = self.fabric.transfer(arrive, op, bytes);
         let mut done = served + transfer.total_ns;
         match op {
@@ -208,7 +210,7 @@ impl Array {
     pub const fn curve_use(&self) -> Option<CurveUse> {
         match &self.service {
             Service::Curve { read, .. } => Some(*read),
-            Service::Servers(_) | Service::Spindles { .. } => None,
+            Service::Servers(_) | Service::Spindles { .. } | Service::Disks { .. } => None,
         }
     }
 

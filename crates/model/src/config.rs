@@ -43,11 +43,47 @@ pub enum Service {
         /// are not more than 100 ms behind; `None` writes through.
         write_cache_ns: Option<u64>,
     },
+    /// Disks whose time depends on where commands are.
+    Disks(Disks),
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
     /// linear between the points and constant before the first. Beyond the last point the array
     /// is saturated: it does as many a second as there, and latency grows with what is
     /// outstanding.
     Curve(Vec<(u32, u64)>),
+}
+
+/// Equal disks behind a RAID, mechanically (section 7.2). What is behind each other on the array is dealt to
+/// them in stripe units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disks {
+    /// 1 to 65,536.
+    pub disks: u32,
+    /// Those of a row that hold data: all of RAID 0, all but one of RAID 5, a half of RAID 10.
+    pub data_disks: u32,
+    /// Bytes of a disk.
+    pub bytes: u64,
+    /// Nanoseconds of a turn, at most a second.
+    pub turn_ns: u64,
+    /// Nanoseconds of the mean seek, between two random places of a disk; at most a second.
+    pub seek_ns: u64,
+    /// Bytes a second that pass under the head, above 0.
+    pub bytes_per_sec: u64,
+    /// Bytes of a stripe unit, whole blocks of 4 KiB.
+    pub stripe_bytes: u64,
+    /// Commands among which a disk chooses its way, 1 to 256; 1 serves them as they came.
+    pub elevator: u32,
+    /// Back-end I/Os of a write, as of [`Service::Spindles`].
+    pub write_penalty: u32,
+    /// Nanoseconds after which a write is acknowledged, as of [`Service::Spindles`].
+    pub write_cache_ns: Option<u64>,
+}
+
+impl Disks {
+    /// Nanoseconds of a command that waits for nobody, anywhere on a disk.
+    #[must_use]
+    pub const fn alone_ns(&self) -> u64 {
+        self.turn_ns / 2 + self.seek_ns
+    }
 }
 
 /// How many times a write crosses the fabric, and which of them the array counts

@@ -8,6 +8,7 @@ mod array;
 mod arrival;
 mod cluster;
 mod config;
+mod disks;
 mod fabric;
 mod pace;
 mod qos;
@@ -22,7 +23,7 @@ mod workload;
 pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Mix, Others, Qos, Queues, Service,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Mix, Others, Qos, Queues, Service,
     SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;

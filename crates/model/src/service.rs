@@ -4,10 +4,12 @@
 
 use alloc::{boxed::Box, vec};
 
-use counters::{Direction, MILLISECOND, Op, Time};
+use counters::{Direction, MILLISECOND, Time};
 
 use crate::{
+    array::Command,
     config,
+    disks::Disks,
     random::{Random, below_low},
     spread::Duration,
 };
@@ -19,6 +21,8 @@ pub(crate) enum Service {
     Servers(Stations),
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
+    /// The same, where the time of each depends on where it is.
+    Disks { disks: Disks, write_cache_ns: Option<u64> },
     /// No stations: latency is read off a curve.
     Curve { points: Box<[(u32, u64)]>, read: CurveUse },
 }
@@ -65,6 +69,9 @@ impl Service {
                 write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
                 write_cache_ns: *write_cache_ns,
             },
+            config::Service::Disks(disks) => {
+                Self::Disks { disks: Disks::new(disks), write_cache_ns: disks.write_cache_ns }
+            }
             config::Service::Curve(points) => {
                 Self::Curve { points: points.as_slice().into(), read: CurveUse::default() }
             }
@@ -76,22 +83,23 @@ impl Service {
     pub(crate) fn serve(
         &mut self,
         arrive: Time,
-        op: Op,
+        command: &Command,
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
+        let is_write = command.op.direction() == Direction::Write;
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
             Self::Spindles { stations, write_penalty, write_cache_ns } => {
-                if op.direction() != Direction::Write {
+                if !is_write {
                     return stations.serve(arrive, random);
                 }
                 let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();
-                let through = slowest.unwrap_or(arrive);
-                write_cache_ns.map_or(through, |cached_ns| {
-                    let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
-                    room.max(arrive + cached_ns)
-                })
+                acknowledged(*write_cache_ns, arrive, slowest.unwrap_or(arrive))
+            }
+            Self::Disks { disks, write_cache_ns } => {
+                let through = disks.serve(arrive, command, random);
+                if is_write { acknowledged(*write_cache_ns, arrive, through) } else { through }
             }
             Self::Curve { points, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
@@ -101,6 +109,14 @@ impl Service {
             }
         }
     }
+}
+
+/// When a write is acknowledged that will be through then: at once where there is a cache with room.
+fn acknowledged(write_cache_ns: Option<u64>, arrive: Time, through: Time) -> Time {
+    write_cache_ns.map_or(through, |cached_ns| {
+        let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
+        room.max(arrive + cached_ns)
+    })
 }
 
 impl Stations {
@@ -144,6 +160,11 @@ fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::config::Spread;
+    use counters::Op;
+
+    fn of(op: Op) -> Command {
+        Command { volume: 0, host: 0, path: 0, op, block: 0, bytes: 4096 }
+    }
 
     #[test]
     fn a_curve_is_linear_between_its_points_and_saturated_beyond_them() {
@@ -178,8 +199,8 @@ mod tests {
         let mut random = Random::new(1);
         for (penalty, done) in [(1, 10), (2, 20), (4, 40), (6, 60)] {
             let mut pool = raid(penalty, None);
-            assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(done));
-            assert_eq!(pool.serve(Time(0), Op::Read, 2, &mut random), Time(done + 10));
+            assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(done));
+            assert_eq!(pool.serve(Time(0), &of(Op::Read), 2, &mut random), Time(done + 10));
         }
     }
 
@@ -187,8 +208,8 @@ mod tests {
     fn a_cached_write_is_acknowledged_early_and_still_occupies_the_spindles() {
         let mut random = Random::new(1);
         let mut pool = raid(4, Some(3));
-        assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(3));
-        assert_eq!(pool.serve(Time(0), Op::Read, 1, &mut random), Time(50));
+        assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(3));
+        assert_eq!(pool.serve(Time(0), &of(Op::Read), 1, &mut random), Time(50));
     }
 
     #[test]
@@ -196,7 +217,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut pool = raid(1, Some(3));
         let writes = WRITE_BEHIND_MAX_NS / 10;
-        let mut acknowledged = || pool.serve(Time(0), Op::Write, 1, &mut random);
+        let mut acknowledged = || pool.serve(Time(0), &of(Op::Write), 1, &mut random);
         assert!((0..writes).all(|_| acknowledged() == Time(3)));
         assert_eq!([acknowledged(), acknowledged()], [Time(10), Time(20)]);
     }

@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Mix, Others, Qos, Queues,
-    Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Disks, Mix, Others, Qos,
+    Queues, Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -33,8 +33,24 @@ fn service() -> impl Strategy<Value = Service> {
             .prop_map(|(spindles, mean_ns, spread, write_penalty, write_cache_ns)| {
                 Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache_ns }
             }),
+        disks().prop_map(Service::Disks),
         vec((short_number(), number()), 0..4).prop_map(Service::Curve),
     ]
+}
+
+prop_compose! {
+    fn disks()(
+        (disks, data_disks, elevator, write_penalty) in
+            (short_number(), short_number(), short_number(), short_number()),
+        (bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes) in
+            (number(), number(), number(), number(), number()),
+        write_cache_ns in proptest::option::of(number()),
+    ) -> Disks {
+        Disks {
+            disks, data_disks, bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes, elevator, write_penalty,
+            write_cache_ns,
+        }
+    }
 }
 
 fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
@@ -91,8 +107,9 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Steps of time with the commands that are dispatched after them.
 fn commands() -> impl Strategy<Value = Vec<(u64, Command)>> {
-    let command = (0..2_u32, 0..3_u32, 0..3_u32, op(), short_number())
-        .prop_map(|(volume, host, path, op, bytes)| Command { volume, host, path, op, bytes });
+    let command = (0..2_u32, 0..3_u32, 0..3_u32, op(), number(), short_number()).prop_map(
+        |(volume, host, path, op, block, bytes)| Command { volume, host, path, op, block, bytes },
+    );
     vec((number(), command), 0..64)
 }
 
@@ -184,7 +201,7 @@ capacity: None,
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);
         for (index, (step_ns, bytes)) in steps.into_iter().enumerate() {
             now = now + step_ns;
-            let answer = array.dispatch(now, Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes });
+            let answer = array.dispatch(now, Command { volume: 0, host: 0, path: 0, op: Op::Read, block: 0, bytes });
             prop_assert!(answer.at >= last);
             last = answer.at;
             // Every command costs a unit at least.

@@ -67,7 +67,14 @@ fn run(array: &ArrayConfig, workload: &WorkloadConfig, seconds: u64) -> Run {
             workload.wake(now)
         };
         if let Some(io) = due {
-            let command = Command { volume: 0, host: 0, path: 0, op: io.op, bytes: io.bytes };
+            let command = Command {
+                volume: 0,
+                host: 0,
+                path: 0,
+                op: io.op,
+                block: io.lba / 8,
+                bytes: io.bytes,
+            };
             let answer = array.dispatch(now, command);
             pending.insert((answer.at, run.len()), answer.status);
             run.push((now, io, answer));
@@ -119,7 +126,7 @@ fn the_array_counts_what_flasharray_counts() {
         config.round_trip_ns = 100 * MICROSECOND;
         config.write_protocol = protocol;
         let answer = Array::new(&config, 1)
-            .dispatch(Time(7), Command { volume: 0, host: 0, path: 0, op, bytes });
+            .dispatch(Time(7), Command { volume: 0, host: 0, path: 0, op, block: 0, bytes });
         assert_eq!(answer.at, Time(7 + device * MICROSECOND), "{protocol:?} {op:?} {bytes}");
         assert_eq!(answer.array_ns, reported * MICROSECOND, "{protocol:?} {op:?} {bytes}");
     }
@@ -186,7 +193,7 @@ fn above_its_limit_the_array_is_full() {
     config.round_trip_ns = 100;
     config.queues.port_limit = Some(2);
     let mut array = Array::new(&config, 1);
-    let read = Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes: 4096 };
+    let read = Command { volume: 0, host: 0, path: 0, op: Op::Read, block: 0, bytes: 4096 };
     let answers = [0, 1, 2].map(|at| array.dispatch(Time(at), read));
     assert_eq!(
         answers.map(|answer| answer.status),
@@ -208,7 +215,10 @@ fn a_volume_at_its_limit_is_full_for_all_hosts_until_an_answer_arrives() {
     let mut array = Array::new(&config, 1);
     let mut status = |now, volume, host| {
         array
-            .dispatch(Time(now), Command { volume, host, path: 0, op: Op::Read, bytes: 512 })
+            .dispatch(
+                Time(now),
+                Command { volume, host, path: 0, op: Op::Read, block: 0, bytes: 512 },
+            )
             .status
     };
     assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Good; 2]);
@@ -226,7 +236,7 @@ fn a_port_takes_what_comes_over_all_paths_that_lead_to_it() {
     (config.queues.ports, config.queues.port_limit) = (2, Some(1));
     let mut array = Array::new(&config, 1);
     let mut status = |host, path| {
-        let command = Command { volume: 0, host, path, op: Op::Read, bytes: 512 };
+        let command = Command { volume: 0, host, path, op: Op::Read, block: 0, bytes: 512 };
         array.dispatch(Time(0), command).status
     };
     assert_eq!(status(0, 0), Status::Good);
@@ -241,7 +251,9 @@ fn a_reservation_shuts_other_hosts_out_of_its_volume() {
     config.volumes[0].reserve_hold_ns = 1_000;
     let mut array = Array::new(&config, 1);
     let mut status = |now, volume, host, op| {
-        array.dispatch(Time(now), Command { volume, host, path: 0, op, bytes: 512 }).status
+        array
+            .dispatch(Time(now), Command { volume, host, path: 0, op, block: 0, bytes: 512 })
+            .status
     };
     assert_eq!(status(0, 0, 1, Op::Reserve), Status::Good);
     for op in [Op::Read, Op::Write, Op::Reserve, Op::Ats] {
@@ -265,7 +277,9 @@ fn a_reservation_that_sticks_shuts_out_all_but_its_host_until_it_is_over() {
     config.volumes[0].stuck = Some(Stuck { host: 1, from: Time(1_000), until: Time(9_000) });
     let mut array = Array::new(&config, 1);
     let mut status = |now, volume, host, op| {
-        array.dispatch(Time(now), Command { volume, host, path: 0, op, bytes: 512 }).status
+        array
+            .dispatch(Time(now), Command { volume, host, path: 0, op, block: 0, bytes: 512 })
+            .status
     };
     assert_eq!(status(999, 0, 2, Op::Read), Status::Good, "not yet");
     for op in [Op::Read, Op::Write, Op::Reserve, Op::Ats, Op::Release] {

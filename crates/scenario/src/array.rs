@@ -1,9 +1,9 @@
 //! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
 
-use counters::Status;
+use counters::{MICROSECOND, SECOND, Status};
 use knobs::RESERVE_HOLD_NS;
 use model::{
-    ArrayConfig, Capacity, Cost, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol,
+    ArrayConfig, Capacity, Cost, Disks, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol,
 };
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     reader::{Node, Table},
     serving::{self, Purpose},
     stream::SECTOR,
+    units,
 };
 
 /// More volumes than a configuration maximum of any array.
@@ -26,6 +27,13 @@ const MAX_BURST_DEFAULT: u32 = 262_144;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
 const BURST_CREDIT_SECS: u32 = 60;
 
+/// Mean seeks by turns a minute, from memory [reference 7.2].
+const SEEKS: [(u64, u64); 3] =
+    [(15_000, 3_500 * MICROSECOND), (10_000, 4_700 * MICROSECOND), (7_200, 8_500 * MICROSECOND)];
+/// Bytes a second under the head of a disk, and of a stripe unit; no source says either.
+const TRANSFER_DEFAULT: u64 = 100_000_000;
+const STRIPE_DEFAULT: u64 = 64 << 10;
+
 const ARRAY_KEYS: &[&str] = &[
     "servers",
     "service",
@@ -34,6 +42,7 @@ const ARRAY_KEYS: &[&str] = &[
     "spindles",
     "raid",
     "write_cache",
+    "disk",
     "curve",
     "round_trip",
     "link",
@@ -163,7 +172,7 @@ fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
     Ok(ArrayConfig {
         service: service(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
-        link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
+        link_bytes_per_sec: table.read("link", |node| node.parsed(units::bandwidth))?,
         write_protocol: write_protocol(table)?,
         queues: queues(table)?,
         capacity: capacity(table)?,
@@ -173,7 +182,7 @@ fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
 
 /// What its policies share.
 fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
-    let burst_share = table.read("burst_below", |node| node.parsed(crate::units::percent))?;
+    let burst_share = table.read("burst_below", |node| node.parsed(units::percent))?;
     let Some(units) = table.read("qos_capacity", |node| node.integer32(1..=1_000_000_000))? else {
         return match table.get("burst_below") {
             Some(node) => Err(node.error("it goes with `qos_capacity`, of which it is a share")),
@@ -183,33 +192,70 @@ fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
     Ok(Some(Capacity { units, burst_share: burst_share.unwrap_or(1.0) }))
 }
 
+/// Keys of one kind of service or another, which go with no other.
+const SERVICE_KEYS: &[&str] = &["service", "spread", "variation", "raid", "write_cache", "disk"];
+
 fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
-    let own: &[&str] = match kind.name() {
-        "servers" => &["service", "spread", "variation"],
-        "spindles" => &["service", "spread", "variation", "raid", "write_cache"],
+    let disk = table.get("disk").filter(|_| kind.name() == "spindles");
+    let own: &[&str] = match (kind.name(), &disk) {
+        ("servers", _) => &SERVICE_KEYS[..3],
+        ("spindles", None) => &SERVICE_KEYS[..5],
+        ("spindles", Some(_)) => &SERVICE_KEYS[3..],
         _ => &[],
     };
-    for key in ["service", "spread", "variation", "raid", "write_cache"] {
-        if let (Some(node), false) = (table.get(key), own.contains(&key)) {
-            return Err(node.error(&format!("it does not go with `{}`", kind.name())));
+    for key in SERVICE_KEYS {
+        if let (Some(node), false) = (table.get(key), own.contains(key)) {
+            let with = disk.as_ref().map_or(kind.name(), Node::name);
+            return Err(node.error(&format!("it does not go with `{with}`")));
         }
     }
-    match kind.name() {
-        "servers" => Ok(Service::Servers {
+    match (kind.name(), disk) {
+        ("servers", _) => Ok(Service::Servers {
             servers: kind.integer32(1..=65_536)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
         }),
-        "spindles" => Ok(Service::Spindles {
+        ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(1..=65_536)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
-            write_penalty: raid(table)?,
+            write_penalty: raid(table)?.0,
             write_cache_ns: table.read("write_cache", Node::positive_duration)?,
         }),
+        ("spindles", Some(disk)) => disks(table, &kind, &disk),
         _ => curve(&kind),
     }
+}
+
+/// Disks with heads and platters.
+fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service, Error> {
+    let disks = kind.integer32(1..=65_536)?;
+    let (write_penalty, redundant) = raid(table)?;
+    let disk = disk.table(&["rpm", "size", "seek", "transfer", "stripe", "elevator"])?;
+    let rpm = u64::from(disk.need("rpm")?.integer32(1_000..=50_000)?);
+    let known = SEEKS.iter().find(|(known, _)| *known == rpm);
+    let seek_ns = match (disk.get("seek"), known) {
+        (None, Some((_, seek_ns))) => *seek_ns,
+        _ => disk.need("seek")?.positive_duration()?.min(SECOND),
+    };
+    let transfer = disk.read("transfer", |node| node.parsed(units::bandwidth))?;
+    let stripe = disk.read("stripe", |node| node.size(4096..=1 << 30))?;
+    Ok(Service::Disks(Disks {
+        disks,
+        data_disks: match redundant {
+            Redundant::Copies => (disks / 2).max(1),
+            Redundant::Disks(parity) => disks.saturating_sub(parity).max(1),
+        },
+        bytes: disk.need("size")?.size(1 << 20..=1 << 50)?,
+        turn_ns: 60 * SECOND / rpm,
+        seek_ns,
+        bytes_per_sec: transfer.unwrap_or(TRANSFER_DEFAULT),
+        stripe_bytes: stripe.unwrap_or(STRIPE_DEFAULT),
+        elevator: disk.read("elevator", |node| node.integer32(1..=256))?.unwrap_or(1),
+        write_penalty,
+        write_cache_ns: table.read("write_cache", Node::positive_duration)?,
+    }))
 }
 
 fn spread(table: &Table<'_>) -> Result<Spread, Error> {
@@ -224,9 +270,22 @@ fn spread(table: &Table<'_>) -> Result<Spread, Error> {
     }
 }
 
-/// Back-end I/Os of a write [reference 7.2].
-fn raid(table: &Table<'_>) -> Result<u32, Error> {
-    let levels = [("0", 1), ("1", 2), ("10", 2), ("5", 4), ("6", 6)];
+/// What a RAID has beside its data.
+#[derive(Clone, Copy)]
+enum Redundant {
+    Copies,
+    Disks(u32),
+}
+
+/// Back-end I/Os of a write [reference 7.2], and what of a row is no data.
+fn raid(table: &Table<'_>) -> Result<(u32, Redundant), Error> {
+    let levels = [
+        ("0", (1, Redundant::Disks(0))),
+        ("1", (2, Redundant::Copies)),
+        ("10", (2, Redundant::Copies)),
+        ("5", (4, Redundant::Disks(1))),
+        ("6", (6, Redundant::Disks(2))),
+    ];
     table.need("raid")?.choice(&levels)
 }
 
@@ -283,7 +342,7 @@ fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
     }
     let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=100_000_000))?;
-    let credit = table.read("credit", |node| Ok((node.duration()? / counters::SECOND) as u32))?;
+    let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;
     let costs = [("flat", Cost::Flat), ("solidfire", Cost::SolidFire)];
     Ok(Qos {
         min,
