@@ -465,10 +465,12 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
             | Service::Disks(Disks { write_penalty, .. }) => f64::from(write_penalty),
             _ => 1.0,
         };
+        let missed = scenario.arrays[target.array].config.front.missed();
         let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
         for (sample, (load, pieces)) in loads {
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
-            load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
+            load.served +=
+                pieces * (missed * value(Counter::Reads) + writes * value(Counter::Writes));
             let moved = [Counter::MbRead, Counter::MbWritten];
             for (bytes, counter) in load.bytes.iter_mut().zip(moved) {
                 *bytes += value(counter) * f64::from(1 << 20);
@@ -533,7 +535,8 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
         Service::Disks(disks) => disks.alone_ns(),
         Service::Curve(points) => points.first()?.1,
     };
-    Some((mean_ns + array.round_trip_ns) as f64 / MILLISECOND as f64)
+    let all_ns = mean_ns + array.front.overhead_ns + array.round_trip_ns;
+    Some(all_ns as f64 / MILLISECOND as f64)
 }
 
 /// The mean share of servers or spindles at work; of a measured curve, of what it does at its end. What disks

@@ -103,7 +103,7 @@ impl Array {
     pub fn new(config: &ArrayConfig, seed: u64) -> Self {
         Self {
             fabric: Fabric::new(config),
-            service: Service::new(&config.service),
+            service: Service::new(&config.service).behind(&config.front),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             cluster: config.capacity.as_ref().map(Cluster::new),
@@ -210,7 +210,7 @@ impl Array {
     pub const fn curve_use(&self) -> Option<CurveUse> {
         match &self.service {
             Service::Curve { read, .. } => Some(*read),
-            Service::Servers(_) | Service::Spindles { .. } | Service::Disks { .. } => None,
+            _ => None,
         }
     }
 

@@ -19,8 +19,7 @@ pub enum Spread {
 /// How an array serves commands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Service {
-    /// `servers` equal FIFO servers, mean service `mean_ns`, each command routed to one at random
-    /// (reference `array-and-control.md`, section 1).
+    /// `servers` equal servers, mean service `mean_ns` (reference `array-and-control.md`, section 1).
     Servers {
         /// 1 to 65,536.
         servers: u32,
@@ -28,6 +27,8 @@ pub enum Service {
         mean_ns: u64,
         /// The spread of the service time.
         spread: Spread,
+        /// Where commands wait for them.
+        queue: ServerQueue,
     },
     /// A pool of spindles: a write costs several back-end I/Os on as many random spindles.
     Spindles {
@@ -50,6 +51,42 @@ pub enum Service {
     /// is saturated: it does as many a second as there, and latency grows with what is
     /// outstanding.
     Curve(Vec<(u32, u64)>),
+}
+
+/// Where commands wait for the servers of an array, each served in the order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerQueue {
+    /// Each server has a queue of its own, and each command goes to one at random.
+    #[default]
+    Random,
+    /// One queue is before all: nobody waits while a server is idle.
+    Shared,
+}
+
+/// What a command meets before servers, spindles or disks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Front {
+    /// Nanoseconds that each command takes there, for which none waits.
+    pub overhead_ns: u64,
+    /// The read cache; `None` is none.
+    pub reads: Option<ReadCache>,
+}
+
+impl Front {
+    /// The share of the reads that it does not answer.
+    #[must_use]
+    pub fn missed(&self) -> f64 {
+        self.reads.map_or(1.0, |reads| 1.0 - reads.hits)
+    }
+}
+
+/// Reads that are answered without servers, spindles or disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCache {
+    /// Their share of all reads, 0 to 1, at random.
+    pub hits: f64,
+    /// Nanoseconds of such a read, beside the overhead.
+    pub hit_ns: u64,
 }
 
 /// Equal disks behind a RAID, mechanically (section 7.2). What is behind each other on the array is dealt to
@@ -104,6 +141,8 @@ pub enum WriteProtocol {
 /// An array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
+    /// What stands before its service; nothing before a curve.
+    pub front: Front,
     /// How it serves commands.
     pub service: Service,
     /// The fabric's round-trip time in nanoseconds.

@@ -101,7 +101,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Queues, Service};
+    use crate::config::{Front, Queues, Service};
     use alloc::vec::Vec;
 
     const KIB: u32 = 1 << 10;
@@ -117,6 +117,7 @@ mod tests {
             write_protocol,
             queues: Queues::default(),
             capacity: None,
+            front: Front::default(),
             volumes: Vec::new(),
         })
     }

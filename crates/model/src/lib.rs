@@ -23,8 +23,9 @@ mod workload;
 pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Mix, Others, Qos, Queues, Service,
-    SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Front, Mix, Others, Qos, Queues,
+    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX,
+    WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use service::CurveUse;

@@ -1,14 +1,15 @@
-//! How long an array works on a command. Every server is a FIFO station whose next free instant
-//! is all there is to know, so the end of the service is a closed form at its beginning
+//! How long an array works on a command. Every server takes its commands in the order of their
+//! arrival, and its next free instant is all there is to know, so the end of the service is a closed form at its beginning
 //! (reference `simulation.md`, section 2b).
 
-use alloc::{boxed::Box, vec};
+use alloc::{boxed::Box, collections::BinaryHeap, vec};
+use core::cmp::Reverse;
 
-use counters::{Direction, MILLISECOND, Time};
+use counters::{Direction, MILLISECOND, Op, Time};
 
 use crate::{
     array::Command,
-    config,
+    config::{self, ServerQueue},
     disks::Disks,
     random::{Random, below_low},
     spread::Duration,
@@ -19,10 +20,14 @@ use crate::{
 pub(crate) enum Service {
     /// Each command goes to one random station.
     Servers(Stations),
+    /// The first one that is idle takes the command that has waited longest.
+    Shared { free: BinaryHeap<Reverse<Time>>, time: Duration },
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
     /// The same, where the time of each depends on where it is.
     Disks { disks: Disks, write_cache_ns: Option<u64> },
+    /// Something is before the rest.
+    Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
     Curve { points: Box<[(u32, u64)]>, read: CurveUse },
 }
@@ -55,8 +60,15 @@ const SERVERS_MAX: u32 = 1 << 16;
 impl Service {
     pub(crate) fn new(config: &config::Service) -> Self {
         match config {
-            config::Service::Servers { servers, mean_ns, spread } => {
-                Self::Servers(Stations::new(*servers, Duration::new(*mean_ns, *spread)))
+            config::Service::Servers { servers, mean_ns, spread, queue } => {
+                let time = Duration::new(*mean_ns, *spread);
+                match queue {
+                    ServerQueue::Random => Self::Servers(Stations::new(*servers, time)),
+                    ServerQueue::Shared => {
+                        let servers = (*servers).clamp(1, SERVERS_MAX) as usize;
+                        Self::Shared { free: vec![Reverse(Time::ZERO); servers].into(), time }
+                    }
+                }
             }
             config::Service::Spindles {
                 spindles,
@@ -78,6 +90,14 @@ impl Service {
         }
     }
 
+    /// The same with something before it; a curve says all that there is.
+    pub(crate) fn behind(self, front: &config::Front) -> Self {
+        if *front == config::Front::default() || matches!(self, Self::Curve { .. }) {
+            return self;
+        }
+        Self::Behind { front: Front::new(front), rest: Box::new(self) }
+    }
+
     /// When a command that arrives now is served; `outstanding` counts it already.
     #[inline(always)]
     pub(crate) fn serve(
@@ -90,6 +110,11 @@ impl Service {
         let is_write = command.op.direction() == Direction::Write;
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
+            Self::Shared { free, time } => free.peek_mut().map_or(arrive, |mut first| {
+                first.0 = first.0.max(arrive) + time.draw(random.bits());
+                first.0
+            }),
+            Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
             Self::Spindles { stations, write_penalty, write_cache_ns } => {
                 if !is_write {
                     return stations.serve(arrive, random);
@@ -117,6 +142,41 @@ fn acknowledged(write_cache_ns: Option<u64>, arrive: Time, through: Time) -> Tim
         let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
         room.max(arrive + cached_ns)
     })
+}
+
+/// What stands before the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    overhead_ns: u64,
+    /// Of 2^32 reads so many hit, and take so long.
+    hits: u64,
+    hit_ns: u64,
+}
+
+impl Front {
+    fn new(config: &config::Front) -> Self {
+        let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
+        let hits = (reads.0.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64;
+        Self { overhead_ns: config.overhead_ns, hits, hit_ns: reads.1 }
+    }
+
+    #[inline(never)]
+    fn serve(
+        &self,
+        arrive: Time,
+        command: &Command,
+        outstanding: u32,
+        random: &mut Random,
+        rest: &mut Service,
+    ) -> Time {
+        let may_hit = self.hits > 0 && command.op == Op::Read;
+        let served = if may_hit && random.bits() >> 32 < self.hits {
+            arrive + self.hit_ns
+        } else {
+            rest.serve(arrive, command, outstanding, random)
+        };
+        served + self.overhead_ns
+    }
 }
 
 impl Stations {
@@ -160,7 +220,6 @@ fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::config::Spread;
-    use counters::Op;
 
     fn of(op: Op) -> Command {
         Command { volume: 0, host: 0, path: 0, op, block: 0, bytes: 4096 }

@@ -2,8 +2,9 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Disks, Mix, Others, Qos,
-    Queues, Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Disks, Front, Mix, Others,
+    Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, VolumeConfig, Workload,
+    WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -26,9 +27,11 @@ fn spread() -> impl Strategy<Value = Spread> {
 
 fn service() -> impl Strategy<Value = Service> {
     prop_oneof![
-        (short_number(), number(), spread()).prop_map(|(servers, mean_ns, spread)| {
-            Service::Servers { servers, mean_ns, spread }
-        }),
+        (short_number(), number(), spread(), server_queue()).prop_map(
+            |(servers, mean_ns, spread, queue)| {
+                Service::Servers { servers, mean_ns, spread, queue }
+            }
+        ),
         (short_number(), number(), spread(), short_number(), proptest::option::of(number()))
             .prop_map(|(spindles, mean_ns, spread, write_penalty, write_cache_ns)| {
                 Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache_ns }
@@ -36,6 +39,10 @@ fn service() -> impl Strategy<Value = Service> {
         disks().prop_map(Service::Disks),
         vec((short_number(), number()), 0..4).prop_map(Service::Curve),
     ]
+}
+
+fn server_queue() -> impl Strategy<Value = ServerQueue> {
+    prop_oneof![Just(ServerQueue::Random), Just(ServerQueue::Shared)]
 }
 
 prop_compose! {
@@ -88,6 +95,7 @@ prop_compose! {
         link_bytes_per_sec in proptest::option::of(number()),
         write_protocol in write_protocol(),
         queues in queues(),
+        (overhead_ns, reads) in (number(), proptest::option::of((any::<f64>(), number()))),
         capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
@@ -95,8 +103,10 @@ prop_compose! {
         let volumes =
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
         let capacity = capacity.map(|(units, burst_share)| Capacity { units, burst_share });
+        let reads = reads.map(|(hits, hit_ns)| ReadCache { hits, hit_ns });
+        let front = Front { overhead_ns, reads };
         ArrayConfig {
-            service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
+            front, service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
         }
     }
 }
@@ -196,6 +206,7 @@ proptest! {
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
 capacity: None,
+front: Front::default(),
             volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);

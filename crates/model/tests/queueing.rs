@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Others, Qos,
-    Queues, Service, SizeMix, Spread, Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Front, Io, Mix,
+    Others, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
+    Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -17,12 +18,13 @@ fn array(service: Service) -> ArrayConfig {
         write_protocol: WriteProtocol::TransferReady,
         queues: Queues::default(),
         capacity: None,
+        front: Front::default(),
         volumes: vec![VolumeConfig::default(); 2],
     }
 }
 
 fn servers(servers: u32, mean_ns: u64, spread: Spread) -> Service {
-    Service::Servers { servers, mean_ns, spread }
+    Service::Servers { servers, mean_ns, spread, queue: ServerQueue::Random }
 }
 
 fn closed(threads: u32) -> Arrival {
@@ -545,4 +547,54 @@ fn one_seed_gives_one_result() {
         Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64, waiting_max: u32::MAX };
     let workload = workload(arrival, 0.5, 8192);
     assert!(run(&config, &workload, 1) == run(&config, &workload, 1));
+}
+
+/// An open array of 8 servers at 70 %, of 1 ms each: the response times of its commands in microseconds, ascending.
+fn open_responses(queue: ServerQueue, front: Front) -> Vec<u64> {
+    let spread = Spread::Exponential;
+    let mut config = array(Service::Servers { servers: 8, mean_ns: MILLISECOND, spread, queue });
+    config.front = front;
+    let arrival = Arrival::Open {
+        rate: 5_600.0,
+        poisson: true,
+        outstanding_max: 1 << 16,
+        waiting_max: u32::MAX,
+    };
+    let run = run(&config, &workload(arrival, 1.0, 4096), 200);
+    let mut all: Vec<_> =
+        run.iter().map(|(at, _, answer)| answer.at.since(*at) / MICROSECOND).collect();
+    all.sort_unstable();
+    all
+}
+
+/// M/M/1 with exp(-t (1 - 0.7) / S) above t; M/M/8, whose commands wait with Erlang's 0.2706 and then 1 / 2.4 S in
+/// the mean, so that 5 % take more than 3.171 S; and what a constant and a cache make of either.
+#[test]
+fn one_queue_before_all_servers_has_shorter_tails_than_one_before_each() {
+    let plain = Front::default();
+    let constant = Front { overhead_ns: 500 * MICROSECOND, ..plain };
+    let cached = Front { reads: Some(ReadCache { hits: 0.6, hit_ns: 200 * MICROSECOND }), ..plain };
+    for (queue, front, mean, p95) in [
+        (ServerQueue::Random, plain, 3_333.0, 9_986.0),
+        (ServerQueue::Shared, plain, 1_112.8, 3_170.5),
+        (ServerQueue::Shared, constant, 1_612.8, 3_670.5),
+        // Misses come 2,240 a second: 1 / (1 - 0.28) ms each, of which 1 in 8 takes more.
+        (ServerQueue::Random, cached, 675.6, 2_888.0),
+    ] {
+        let all = open_responses(queue, front);
+        let found = all.iter().sum::<u64>() as f64 / all.len() as f64;
+        assert!(close(found, mean, 0.02), "{queue:?} {front:?}: {found}");
+        let found = all[all.len() * 95 / 100] as f64;
+        assert!(close(found, p95, 0.02), "{queue:?} {front:?}: P95 {found}");
+    }
+}
+
+#[test]
+fn no_server_is_idle_while_a_command_waits_in_the_one_queue() {
+    let queue = ServerQueue::Shared;
+    for spread in [Spread::Constant, Spread::Exponential] {
+        let service = Service::Servers { servers: 8, mean_ns: 500 * MICROSECOND, spread, queue };
+        let run = run(&array(service), &workload(closed(12), 1.0, 4096), 20);
+        assert!(close(run.len() as f64 / 20.0, 16_000.0, 0.01), "{spread:?}: {}", run.len());
+    }
 }

@@ -3,7 +3,8 @@
 use counters::{MICROSECOND, SECOND, Status};
 use knobs::RESERVE_HOLD_NS;
 use model::{
-    ArrayConfig, Capacity, Cost, Disks, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol,
+    ArrayConfig, Capacity, Cost, Disks, Front, Qos, Queues, ReadCache, ServerQueue, Service,
+    Spread, VolumeConfig, WriteProtocol,
 };
 
 use crate::{
@@ -36,6 +37,7 @@ const STRIPE_DEFAULT: u64 = 64 << 10;
 
 const ARRAY_KEYS: &[&str] = &[
     "servers",
+    "queue",
     "service",
     "spread",
     "variation",
@@ -44,6 +46,8 @@ const ARRAY_KEYS: &[&str] = &[
     "write_cache",
     "disk",
     "curve",
+    "overhead",
+    "read_cache",
     "round_trip",
     "link",
     "write",
@@ -171,6 +175,7 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
 fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
     Ok(ArrayConfig {
         service: service(table)?,
+        front: front(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
         link_bytes_per_sec: table.read("link", |node| node.parsed(units::bandwidth))?,
         write_protocol: write_protocol(table)?,
@@ -193,15 +198,25 @@ fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
 }
 
 /// Keys of one kind of service or another, which go with no other.
-const SERVICE_KEYS: &[&str] = &["service", "spread", "variation", "raid", "write_cache", "disk"];
+const SERVICE_KEYS: &[&str] = &[
+    "queue",
+    "overhead",
+    "read_cache",
+    "service",
+    "spread",
+    "variation",
+    "raid",
+    "write_cache",
+    "disk",
+];
 
 fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
     let disk = table.get("disk").filter(|_| kind.name() == "spindles");
     let own: &[&str] = match (kind.name(), &disk) {
-        ("servers", _) => &SERVICE_KEYS[..3],
-        ("spindles", None) => &SERVICE_KEYS[..5],
-        ("spindles", Some(_)) => &SERVICE_KEYS[3..],
+        ("servers", _) => &SERVICE_KEYS[..6],
+        ("spindles", None) => &SERVICE_KEYS[1..8],
+        ("spindles", Some(_)) => &["overhead", "read_cache", "raid", "write_cache", "disk"],
         _ => &[],
     };
     for key in SERVICE_KEYS {
@@ -215,6 +230,10 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             servers: kind.integer32(1..=65_536)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
+            queue: {
+                let queues = [("random", ServerQueue::Random), ("shared", ServerQueue::Shared)];
+                table.read("queue", |node| node.choice(&queues))?.unwrap_or_default()
+            },
         }),
         ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(1..=65_536)?,
@@ -226,6 +245,16 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
         ("spindles", Some(disk)) => disks(table, &kind, &disk),
         _ => curve(&kind),
     }
+}
+
+/// What stands before the service.
+fn front(table: &Table<'_>) -> Result<Front, Error> {
+    let reads = table.read("read_cache", |node| {
+        let cache = node.table(&["hits", "time"])?;
+        let hits = cache.need("hits")?.parsed(units::percent)?;
+        Ok(ReadCache { hits, hit_ns: cache.need("time")?.positive_duration()? })
+    })?;
+    Ok(Front { overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0), reads })
 }
 
 /// Disks with heads and platters.

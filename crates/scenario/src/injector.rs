@@ -75,7 +75,7 @@ fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use counters::MILLISECOND;
-    use model::{Queues, Service, Spread, WriteProtocol};
+    use model::{Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
     use super::*;
 
@@ -87,6 +87,7 @@ mod tests {
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
             capacity: None,
+            front: Front::default(),
             volumes: Vec::new(),
         };
         threshold_us(&array, depth, share)
@@ -94,7 +95,12 @@ mod tests {
 
     fn servers(servers: u32, mean_us: u64) -> Service {
         let spread = Spread::Exponential;
-        Service::Servers { servers, mean_ns: mean_us * MICROSECOND, spread }
+        Service::Servers {
+            servers,
+            mean_ns: mean_us * MICROSECOND,
+            spread,
+            queue: ServerQueue::Random,
+        }
     }
 
     /// Section 1 of array-and-control.md: X(n) = N / S n / (N + n - 1), R(n) = n / X(n).
