@@ -16,10 +16,10 @@ use alloc::vec::Vec;
 
 use counters::{SECOND, Time};
 
-use crate::{config::Capacity, qos::Bucket};
-
-/// Steps from one level of [`Bucket::rate_at`] to the next.
-pub(crate) const STEPS: u64 = 1 << 16;
+use crate::{
+    config::Capacity,
+    qos::{Bucket, STEPS},
+};
 
 /// An array that can do only so much.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use alloc::{boxed::Box, collections::VecDeque, vec};
 use counters::{Direction, SECOND, Time};
 
 use crate::{
-    array::Command,
+    command::Command,
     config,
     random::{Random, below_low},
 };

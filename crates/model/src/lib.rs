@@ -7,6 +7,7 @@ extern crate alloc;
 mod array;
 mod arrival;
 mod cluster;
+mod command;
 mod config;
 mod disks;
 mod fabric;
@@ -20,8 +21,9 @@ mod spread;
 mod tags;
 mod workload;
 
-pub use array::{Answer, Array, Command, PolicyWait};
+pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
+pub use command::Command;
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Front, Mix, Others, Qos, Queues,
     ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX,

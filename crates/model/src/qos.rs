@@ -15,10 +15,7 @@ use core::cmp::Ordering;
 
 use counters::{SECOND, Time};
 
-use crate::{
-    cluster::STEPS,
-    config::{Cost, Qos},
-};
+use crate::config::{Cost, Qos};
 
 /// Size in bytes and cost in hundredths of a unit: the curve in the answers of real clusters
 /// (section 6.2).
@@ -35,6 +32,8 @@ const CURVE: [(u32, u64); 9] = [
 ];
 /// Hundredths of a unit for each further 100 KiB above 1 MiB: 14.65 a KiB (section 6.2).
 const COST_PER_100_KIB: u64 = 1_465;
+/// Steps from one level of [`Bucket::rate_at`] to the next.
+pub(crate) const STEPS: u64 = 1 << 16;
 /// A volume whose tokens were idle for less than this in a second asks for more than it got (ruling): those
 /// of one that is held back are not idle but for roundings.
 const IDLE_NS: u64 = SECOND / 64;

@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use counters::{Direction, MILLISECOND, Op, Time};
 
 use crate::{
-    array::Command,
+    command::Command,
     config::{self, ServerQueue},
     disks::Disks,
     random::{Random, below_low},

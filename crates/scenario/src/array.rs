@@ -34,6 +34,8 @@ const SEEKS: [(u64, u64); 3] =
 /// Bytes a second under the head of a disk, and of a stripe unit; no source says either.
 const TRANSFER_DEFAULT: u64 = 100_000_000;
 const STRIPE_DEFAULT: u64 = 64 << 10;
+/// Commands among which a disk chooses at most: as many as a SCSI initiator can tag on it.
+const ELEVATOR_MAX: u32 = 1 << 8;
 
 const ARRAY_KEYS: &[&str] = &[
     "servers",
@@ -281,7 +283,7 @@ fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service,
         seek_ns,
         bytes_per_sec: transfer.unwrap_or(TRANSFER_DEFAULT),
         stripe_bytes: stripe.unwrap_or(STRIPE_DEFAULT),
-        elevator: disk.read("elevator", |node| node.integer32(1..=256))?.unwrap_or(1),
+        elevator: disk.read("elevator", |node| node.integer32(1..=ELEVATOR_MAX))?.unwrap_or(1),
         write_penalty,
         write_cache_ns: table.read("write_cache", Node::positive_duration)?,
     }))
