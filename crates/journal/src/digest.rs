@@ -25,7 +25,7 @@ impl Outputs {
     pub(crate) fn add(&mut self, output: &Output) {
         self.count = self.count.wrapping_add(1);
         match *output {
-            // Where its request begins is the input's.
+            // Where it begins follows from the input and its offset.
             Output::Dispatch(Dispatch {
                 io,
                 request,

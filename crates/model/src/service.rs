@@ -107,7 +107,6 @@ impl Service {
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
-        let is_write = command.op.direction() == Direction::Write;
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
             Self::Shared { free, time } => free.peek_mut().map_or(arrive, |mut first| {
@@ -116,7 +115,7 @@ impl Service {
             }),
             Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
             Self::Spindles { stations, write_penalty, write_cache_ns } => {
-                if !is_write {
+                if !is_write(command) {
                     return stations.serve(arrive, random);
                 }
                 let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();
@@ -124,7 +123,11 @@ impl Service {
             }
             Self::Disks { disks, write_cache_ns } => {
                 let through = disks.serve(arrive, command, random);
-                if is_write { acknowledged(*write_cache_ns, arrive, through) } else { through }
+                if is_write(command) {
+                    acknowledged(*write_cache_ns, arrive, through)
+                } else {
+                    through
+                }
             }
             Self::Curve { points, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
@@ -134,6 +137,10 @@ impl Service {
             }
         }
     }
+}
+
+fn is_write(command: &Command) -> bool {
+    command.op.direction() == Direction::Write
 }
 
 /// When a write is acknowledged that will be through then: at once where there is a cache with room.

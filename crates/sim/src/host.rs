@@ -108,7 +108,7 @@ impl Driver {
         let Place { array, volume, begins } = self.targets[sent.vdisk.index()];
         let host = self.index as u32;
         let path = u32::from(sent.path.0);
-        let block = begins + u64::from(sent.block) + u64::from(sent.offset / 4096);
+        let block = begins + u64::from(sent.block);
         let command = Command { volume, host, path, op: sent.op, block, bytes: sent.bytes };
         let Some(here) = outside.arrays.get_mut(array as usize) else {
             return outside.post.command(array, self.host, sent.io, command);
