@@ -13,7 +13,7 @@ use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Vdis
 use engine::{DepthMode, DeviceConfig, Event, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
-use model::{ArrayConfig, Mix, PolicyWait, Queues, Service};
+use model::{ArrayConfig, Disks, Mix, PolicyWait, Queues, Service};
 use scenario::{Action, Array, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, WindowView};
 
@@ -466,13 +466,16 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
         let vm = &host.config.vms[disk.vm.index()].name;
         let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
         let writes = match scenario.arrays[target.array].config.service {
-            Service::Spindles { write_penalty, .. } => f64::from(write_penalty),
+            Service::Spindles { write_penalty, .. }
+            | Service::Disks(Disks { write_penalty, .. }) => f64::from(write_penalty),
             _ => 1.0,
         };
+        let missed = scenario.arrays[target.array].config.front.missed();
         let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
         for (sample, (load, pieces)) in loads {
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
-            load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
+            load.served +=
+                pieces * (missed * value(Counter::Reads) + writes * value(Counter::Writes));
             add_bytes(&mut load.bytes, value);
         }
     }
@@ -556,16 +559,20 @@ fn pieces(recording: &Measured, sample: usize) -> f64 {
 fn service_ms(array: &ArrayConfig) -> Option<f64> {
     let mean_ns = match &array.service {
         Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
+        Service::Disks(disks) => disks.alone_ns(),
         Service::Curve(points) => points.first()?.1,
     };
-    Some((mean_ns + array.round_trip_ns) as f64 / MILLISECOND as f64)
+    let all_ns = mean_ns + array.front.overhead_ns + array.round_trip_ns;
+    Some(all_ns as f64 / MILLISECOND as f64)
 }
 
-/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end.
+/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end. What disks
+/// do goes by where it is.
 fn busy(service: &Service, served: f64) -> Option<f64> {
     let (count, mean_ns) = match service {
         Service::Servers { servers: count, mean_ns, .. }
         | Service::Spindles { spindles: count, mean_ns, .. } => (*count, *mean_ns),
+        Service::Disks(_) => return None,
         Service::Curve(points) => *points.last()?,
     };
     Some((served * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))

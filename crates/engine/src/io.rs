@@ -207,6 +207,8 @@ pub struct Dispatch {
     pub path: PathId,
     /// What it does.
     pub op: Op,
+    /// Where it begins on its virtual disk, in blocks of 4 KiB, the low 32 bits of it.
+    pub block: u32,
     /// Where it begins, in bytes from the beginning of the guest's request.
     pub offset: u32,
     /// Its bytes.

@@ -10,6 +10,9 @@ use crate::{
     stack::Stack,
 };
 
+/// Bytes of a block, in which places on a virtual disk are kept.
+const BLOCK: u32 = 4096;
+
 impl Stack {
     /// A request in parts of `max` bytes at most, each an I/O of its own.
     pub(crate) fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
@@ -54,7 +57,8 @@ impl Stack {
         while let Some(left) = self.extras[extra].left.pop(&self.ios) {
             let Io { block: offset, bytes, .. } = self.ios[left];
             self.ios.free(left);
-            self.cut(io, Dispatch { offset, bytes, ..command }, piece, out);
+            let block = command.block.wrapping_add(offset.wrapping_sub(command.offset) / BLOCK);
+            self.cut(io, Dispatch { block, offset, bytes, ..command }, piece, out);
         }
     }
 
@@ -67,6 +71,7 @@ impl Stack {
             command = Dispatch { io: self.ios.id_of(piece), bytes, ..command };
             out.put(Output::Dispatch(command));
             command.offset += bytes;
+            command.block = command.block.wrapping_add(bytes / BLOCK);
         }
     }
 

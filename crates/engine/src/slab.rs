@@ -163,6 +163,7 @@ impl Io {
             tag: self.tag,
             path,
             op: self.op,
+            block: self.block,
             offset: 0,
             bytes: self.bytes,
         }

@@ -25,7 +25,18 @@ impl Outputs {
     pub(crate) fn add(&mut self, output: &Output) {
         self.count = self.count.wrapping_add(1);
         match *output {
-            Output::Dispatch(Dispatch { io, request, vdisk, tag, path, op, offset, bytes }) => {
+            // Where it begins follows from the input and its offset.
+            Output::Dispatch(Dispatch {
+                io,
+                request,
+                vdisk,
+                tag,
+                path,
+                op,
+                block: _,
+                offset,
+                bytes,
+            }) => {
                 let place = join(vdisk.0.into(), path.0.into()) << 8 | op as u64;
                 self.all(
                     1 | place << 8,

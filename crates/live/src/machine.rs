@@ -435,7 +435,8 @@ impl Machine {
         let mut sent = Sent { dispatch, array: array_of, is_lent: false, due, answer: None };
         let emulated = array.map(|(array, volume)| {
             let path = u32::from(dispatch.path.0);
-            let command = Command { volume, host: 0, path, op, bytes };
+            let block = u64::from(dispatch.block);
+            let command = Command { volume, host: 0, path, op, block, bytes };
             (array, self.arrays[array].dispatch(self.now, command))
         });
         if let Some((array, answer)) = emulated {

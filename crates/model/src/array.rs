@@ -14,6 +14,8 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use counters::{Op, Status, Time};
 
 use crate::{
+    cluster::Cluster,
+    command::Command,
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
@@ -21,21 +23,6 @@ use crate::{
     random::{Random, below},
     service::{CurveUse, Service},
 };
-
-/// A command to a volume of the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// The volume, by its position in [`ArrayConfig::volumes`].
-    pub volume: u32,
-    /// The host that sends it; reservations belong to hosts.
-    pub host: u32,
-    /// The path that it took, by its number on that host: it leads to a port.
-    pub path: u32,
-    /// What it does.
-    pub op: Op,
-    /// Bytes that it moves.
-    pub bytes: u32,
-}
 
 /// The array's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +43,7 @@ pub struct Array {
     random: Random,
     volumes: Vec<Volume>,
     port_count: usize,
+    cluster: Option<Cluster>,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
     full: Status,
@@ -100,10 +88,11 @@ impl Array {
     pub fn new(config: &ArrayConfig, seed: u64) -> Self {
         Self {
             fabric: Fabric::new(config),
-            service: Service::new(&config.service),
+            service: Service::new(&config.service).behind(&config.front),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             port_count: config.queues.ports.max(1) as usize,
+            cluster: config.capacity.as_ref().map(Cluster::new),
             ports: Self::ports(&config.queues),
             full: config.queues.full,
             outstanding: 0,
@@ -125,9 +114,12 @@ impl Array {
     /// When the array has no such volume.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
-        let Command { volume, host, path, op, bytes } = command;
-        let volume = &mut self.volumes[volume as usize];
+        let Command { volume, host, path, op, bytes, .. } = command;
         let arrive = now + self.fabric.out_ns;
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
+            self.share(arrive);
+        }
+        let volume = &mut self.volumes[volume as usize];
         let at = match self.port_count {
             1 => 0,
             ports => Queues::port_of(host as usize, path as usize, ports),
@@ -143,7 +135,7 @@ impl Array {
             return self.refuse(arrive, status);
         }
         self.outstanding += 1;
-        let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
+        let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
         let transfer = self.fabric.transfer(arrive, at, op, bytes);
         let mut done = served + transfer.total_ns;
         match op {
@@ -164,6 +156,14 @@ impl Array {
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// Shares what it can do among its volumes for the second that has begun.
+    #[cold]
+    fn share(&mut self, arrive: Time) {
+        let policies = self.volumes.iter_mut().filter_map(|volume| volume.policy.as_mut());
+        let mut buckets: Vec<_> = policies.map(|policy| &mut policy.bucket).collect();
+        self.cluster.iter_mut().for_each(|cluster| cluster.share(arrive, &mut buckets));
     }
 
     /// Says no. Of a full queue a host hears after the way back and up to a round trip more, at random (ruling):
@@ -197,7 +197,7 @@ impl Array {
     pub const fn curve_use(&self) -> Option<CurveUse> {
         match &self.service {
             Service::Curve { read, .. } => Some(*read),
-            Service::Servers(_) | Service::Spindles { .. } => None,
+            _ => None,
         }
     }
 

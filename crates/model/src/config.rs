@@ -19,8 +19,7 @@ pub enum Spread {
 /// How an array serves commands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Service {
-    /// `servers` equal FIFO servers, mean service `mean_ns`, each command routed to one at random
-    /// (reference `array-and-control.md`, section 1).
+    /// `servers` equal servers, mean service `mean_ns` (reference `array-and-control.md`, section 1).
     Servers {
         /// 1 to 65,536.
         servers: u32,
@@ -28,6 +27,8 @@ pub enum Service {
         mean_ns: u64,
         /// The spread of the service time.
         spread: Spread,
+        /// Where commands wait for them.
+        queue: ServerQueue,
     },
     /// A pool of spindles: a write costs several back-end I/Os on as many random spindles.
     Spindles {
@@ -43,11 +44,83 @@ pub enum Service {
         /// are not more than 100 ms behind; `None` writes through.
         write_cache_ns: Option<u64>,
     },
+    /// Disks whose time depends on where commands are.
+    Disks(Disks),
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
     /// linear between the points and constant before the first. Beyond the last point the array
     /// is saturated: it does as many a second as there, and latency grows with what is
     /// outstanding.
     Curve(Vec<(u32, u64)>),
+}
+
+/// Where commands wait for the servers of an array, each served in the order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerQueue {
+    /// Each server has a queue of its own, and each command goes to one at random.
+    #[default]
+    Random,
+    /// One queue is before all: nobody waits while a server is idle.
+    Shared,
+}
+
+/// What a command meets before servers, spindles or disks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Front {
+    /// Nanoseconds that each command takes there, for which none waits.
+    pub overhead_ns: u64,
+    /// The read cache; `None` is none.
+    pub reads: Option<ReadCache>,
+}
+
+impl Front {
+    /// The share of the reads that it does not answer.
+    #[must_use]
+    pub fn missed(&self) -> f64 {
+        self.reads.map_or(1.0, |reads| 1.0 - reads.hits)
+    }
+}
+
+/// Reads that are answered without servers, spindles or disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCache {
+    /// Their share of all reads, 0 to 1, at random.
+    pub hits: f64,
+    /// Nanoseconds of such a read, beside the overhead.
+    pub hit_ns: u64,
+}
+
+/// Equal disks behind a RAID, mechanically (section 7.2). What is behind each other on the array is dealt to
+/// them in stripe units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disks {
+    /// 1 to 65,536.
+    pub disks: u32,
+    /// Those of a row that hold data: all of RAID 0, all but one of RAID 5, a half of RAID 10.
+    pub data_disks: u32,
+    /// Bytes of a disk.
+    pub bytes: u64,
+    /// Nanoseconds of a turn, at most a second.
+    pub turn_ns: u64,
+    /// Nanoseconds of the mean seek, between two random places of a disk; at most a second.
+    pub seek_ns: u64,
+    /// Bytes a second that pass under the head, above 0.
+    pub bytes_per_sec: u64,
+    /// Bytes of a stripe unit, whole blocks of 4 KiB.
+    pub stripe_bytes: u64,
+    /// Commands among which a disk chooses its way, 1 to 256; 1 serves them as they came.
+    pub elevator: u32,
+    /// Back-end I/Os of a write, as of [`Service::Spindles`].
+    pub write_penalty: u32,
+    /// Nanoseconds after which a write is acknowledged, as of [`Service::Spindles`].
+    pub write_cache_ns: Option<u64>,
+}
+
+impl Disks {
+    /// Nanoseconds of a command that waits for nobody, anywhere on a disk.
+    #[must_use]
+    pub const fn alone_ns(&self) -> u64 {
+        self.turn_ns / 2 + self.seek_ns
+    }
 }
 
 /// How many times a write crosses the fabric, and which of them the array counts
@@ -68,6 +141,8 @@ pub enum WriteProtocol {
 /// An array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
+    /// What stands before its service; nothing before a curve.
+    pub front: Front,
     /// How it serves commands.
     pub service: Service,
     /// The fabric's round-trip time in nanoseconds.
@@ -78,6 +153,8 @@ pub struct ArrayConfig {
     pub write_protocol: WriteProtocol,
     /// How many commands it takes.
     pub queues: Queues,
+    /// What its volumes with a policy get together; `None` is all that their policies say.
+    pub capacity: Option<Capacity>,
     /// Its volumes.
     pub volumes: Vec<VolumeConfig>,
 }
@@ -156,9 +233,21 @@ pub struct Stuck {
     pub until: Time,
 }
 
+/// What all volumes with a policy get together (section 6.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// Cost units a second, above 0.
+    pub units: u32,
+    /// The share of it up to which there are bursts, 0 to 1.
+    pub burst_share: f64,
+}
+
 /// Quality of service of one volume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qos {
+    /// Cost units a second below which it falls only where all volumes of the array are at theirs, at most
+    /// `max`; without effect where the array has no [`Capacity`].
+    pub min: u32,
     /// Cost units a second in the long run, above 0 (for SolidFire: 4 KiB IOPS).
     pub max: u32,
     /// Cost units a second while burst credit lasts, at least `max`; equal to it for none.

@@ -121,7 +121,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Queues, Service};
+    use crate::config::{Front, Queues, Service};
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -135,6 +135,8 @@ mod tests {
             link_bytes_per_sec,
             write_protocol,
             queues: Queues::default(),
+            capacity: None,
+            front: Front::default(),
             volumes: Vec::new(),
         })
     }

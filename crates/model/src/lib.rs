@@ -6,7 +6,10 @@ extern crate alloc;
 
 mod array;
 mod arrival;
+mod cluster;
+mod command;
 mod config;
+mod disks;
 mod fabric;
 mod pace;
 mod qos;
@@ -18,11 +21,13 @@ mod spread;
 mod tags;
 mod workload;
 
-pub use array::{Answer, Array, Command, PolicyWait};
+pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
+pub use command::Command;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Others, Qos, Queues, Service, SizeMix, Spread,
-    Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Front, Mix, Others, Qos, Queues,
+    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX,
+    WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use service::CurveUse;

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The bucket keeps time by the tokens it has granted: what waits for tokens is granted ahead of
-//! time, second by second, so the answer is known when the command arrives. The cluster is taken
-//! to have headroom for every burst.
+//! time, second by second, so the answer is known when the command arrives. Where the array can do
+//! only so much, `cluster.rs` says each second what is left of both rates; what was granted before
+//! stays granted.
 
 use core::cmp::Ordering;
 
@@ -31,6 +32,11 @@ const CURVE: [(u32, u64); 9] = [
 ];
 /// Hundredths of a unit for each further 100 KiB above 1 MiB: 14.65 a KiB (section 6.2).
 const COST_PER_100_KIB: u64 = 1_465;
+/// Steps from one level of [`Bucket::rate_at`] to the next.
+pub(crate) const STEPS: u64 = 1 << 16;
+/// A volume whose tokens were idle for less than this in a second asks for more than it got (ruling): those
+/// of one that is held back are not idle but for roundings.
+const IDLE_NS: u64 = SECOND / 64;
 /// A backlog that reaches beyond this instant, 146 years, is never served.
 const HORIZON: Time = Time(1 << 62);
 
@@ -38,9 +44,13 @@ const HORIZON: Time = Time(1 << 62);
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// Cost units a second.
+    min: u64,
     max: u64,
     burst: u64,
     cost: Cost,
+    /// What is left of `max` and of `burst` in this second.
+    max_now: u64,
+    burst_now: u64,
     /// Seconds of burst.
     credit: u32,
     credit_max: u32,
@@ -49,21 +59,32 @@ pub(crate) struct Bucket {
     /// The second in which that is, and what was granted of it, in units times nanoseconds.
     second: u64,
     used: u64,
+    /// Since an instant: hundredths of a unit that came, and nanoseconds for which tokens were idle.
+    since: Time,
+    came: u64,
+    idle_ns: u64,
 }
 
 impl Bucket {
     /// A bucket whose volume was idle for long: its credit is full.
     pub(crate) fn new(qos: &Qos) -> Self {
         let max = u64::from(qos.max.max(1));
+        let burst = u64::from(qos.burst).max(max);
         Self {
+            min: u64::from(qos.min).min(max),
             max,
-            burst: u64::from(qos.burst).max(max),
+            burst,
             cost: qos.cost,
+            max_now: max,
+            burst_now: burst,
             credit: qos.burst_secs,
             credit_max: qos.burst_secs,
             granted: Time::ZERO,
             second: 0,
             used: 0,
+            since: Time::ZERO,
+            came: 0,
+            idle_ns: 0,
         }
     }
 
@@ -71,14 +92,41 @@ impl Bucket {
     pub(crate) fn grant(&mut self, arrive: Time, bytes: u32) -> Time {
         let start = self.granted.max(arrive);
         if start < HORIZON {
+            let cost = cost_of(self.cost, bytes);
+            self.came += cost;
+            self.idle_ns += start.since(self.granted.max(self.since));
             self.idle_until(start.0 / SECOND);
-            self.granted = self.spend(start.0, cost_of(self.cost, bytes) * (SECOND / 100));
+            self.granted = self.spend(start.0, cost * (SECOND / 100));
         }
         start
     }
 
-    fn rate(&self) -> u64 {
-        if self.credit > 0 { self.burst } else { self.max }
+    /// Cost units that it asks for in a second, by what came since it was asked last; `None` has no end.
+    pub(crate) fn ask(&mut self, now: Time) -> Option<u64> {
+        self.idle_ns += now.since(self.granted.max(self.since));
+        let asked = (self.idle_ns >= IDLE_NS).then_some(self.came / 100);
+        (self.since, self.came, self.idle_ns) = (now, 0, 0);
+        asked
+    }
+
+    /// Its rate at a level, in [`STEPS`]: 0 at none, `min`, `max`, and `burst` where it has credit.
+    pub(crate) fn rate_at(&self, level: u64) -> u64 {
+        let burst = if self.credit > 0 { self.burst } else { self.max };
+        let rates = [0, self.min, self.max, burst];
+        let (whole, part) = ((level / STEPS) as usize, level % STEPS);
+        let low = rates[whole.min(3)];
+        low + (rates[(whole + 1).min(3)] - low) * part / STEPS
+    }
+
+    /// Leaves of its rates what they are at a level; a unit a second at least.
+    pub(crate) fn set_level(&mut self, level: u64) {
+        self.max_now = self.rate_at(level.min(2 * STEPS)).max(1);
+        self.burst_now = self.rate_at(level).max(self.max_now);
+    }
+
+    /// Cost units a second that it grants now.
+    pub(crate) fn rate(&self) -> u64 {
+        if self.credit > 0 { self.burst_now } else { self.max_now }
     }
 
     /// Grants what is `owed` (units times nanoseconds) from the instant `at` on.
@@ -96,11 +144,13 @@ impl Bucket {
             owed -= in_second;
             self.used += in_second;
             self.close_second();
-            // Seconds at exactly max neither earn nor spend: they pass at once.
-            if self.rate() == self.max {
-                let seconds = owed / (self.max * SECOND);
-                owed -= seconds * self.max * SECOND;
+            // Seconds at exactly max neither earn nor spend, and those at less earn: they pass at once.
+            let rate = self.rate();
+            if rate <= self.max {
+                let seconds = owed / (rate * SECOND);
+                owed -= seconds * rate * SECOND;
                 self.second += seconds;
+                self.earn(if rate < self.max { seconds } else { 0 });
             }
             at = self.second * SECOND;
         }
@@ -157,7 +207,8 @@ mod tests {
     use super::*;
     use counters::MILLISECOND;
 
-    const BRONZE: Qos = Qos { max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire };
+    const BRONZE: Qos =
+        Qos { min: 0, max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire };
 
     /// I/Os granted in each second when there is always one waiting.
     fn backlogged(qos: &Qos, bytes: u32, seconds: usize) -> alloc::vec::Vec<u32> {
@@ -186,7 +237,8 @@ mod tests {
             (6_000, 512, 78.9),
             (2_000, 128, 25.6 * 4.0),
         ] {
-            let qos = Qos { max: limit, burst: limit, burst_secs: 60, cost: Cost::SolidFire };
+            let qos =
+                Qos { min: 0, max: limit, burst: limit, burst_secs: 60, cost: Cost::SolidFire };
             let found = f64::from(backlogged(&qos, kib << 10, 100).iter().sum::<u32>()) / 100.0;
             assert!((found - expected).abs() < 0.2, "{limit} at {kib} KiB: {found}");
         }
@@ -260,7 +312,8 @@ mod tests {
         for (max, burst, burst_secs) in
             [(0, 0, 0), (1, u32::MAX, u32::MAX), (u32::MAX, 1, 1), (1, 1, u32::MAX)]
         {
-            let mut bucket = Bucket::new(&Qos { max, burst, burst_secs, cost: Cost::SolidFire });
+            let mut bucket =
+                Bucket::new(&Qos { min: max, max, burst, burst_secs, cost: Cost::SolidFire });
             for at in [0, 1 << 40, 1 << 62, u64::MAX] {
                 assert!(bucket.grant(Time(at), u32::MAX) >= Time(at));
             }

@@ -1,13 +1,16 @@
-//! How long an array works on a command. Every server is a FIFO station whose next free instant
-//! is all there is to know, so the end of the service is a closed form at its beginning
+//! How long an array works on a command. Every server takes its commands in the order of their
+//! arrival, and its next free instant is all there is to know, so the end of the service is a closed form at its beginning
 //! (reference `simulation.md`, section 2b).
 
-use alloc::{boxed::Box, vec};
+use alloc::{boxed::Box, collections::BinaryHeap, vec};
+use core::cmp::Reverse;
 
 use counters::{Direction, MILLISECOND, Op, Time};
 
 use crate::{
-    config,
+    command::Command,
+    config::{self, ServerQueue},
+    disks::Disks,
     random::{Random, below_low},
     spread::Duration,
 };
@@ -17,8 +20,14 @@ use crate::{
 pub(crate) enum Service {
     /// Each command goes to one random station.
     Servers(Stations),
+    /// The first one that is idle takes the command that has waited longest.
+    Shared { free: BinaryHeap<Reverse<Time>>, time: Duration },
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
+    /// The same, where the time of each depends on where it is.
+    Disks { disks: Disks, write_cache_ns: Option<u64> },
+    /// Something is before the rest.
+    Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
     Curve { points: Box<[(u32, u64)]>, read: CurveUse },
 }
@@ -51,8 +60,15 @@ const SERVERS_MAX: u32 = 1 << 16;
 impl Service {
     pub(crate) fn new(config: &config::Service) -> Self {
         match config {
-            config::Service::Servers { servers, mean_ns, spread } => {
-                Self::Servers(Stations::new(*servers, Duration::new(*mean_ns, *spread)))
+            config::Service::Servers { servers, mean_ns, spread, queue } => {
+                let time = Duration::new(*mean_ns, *spread);
+                match queue {
+                    ServerQueue::Random => Self::Servers(Stations::new(*servers, time)),
+                    ServerQueue::Shared => {
+                        let servers = (*servers).clamp(1, SERVERS_MAX) as usize;
+                        Self::Shared { free: vec![Reverse(Time::ZERO); servers].into(), time }
+                    }
+                }
             }
             config::Service::Spindles {
                 spindles,
@@ -65,10 +81,21 @@ impl Service {
                 write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
                 write_cache_ns: *write_cache_ns,
             },
+            config::Service::Disks(disks) => {
+                Self::Disks { disks: Disks::new(disks), write_cache_ns: disks.write_cache_ns }
+            }
             config::Service::Curve(points) => {
                 Self::Curve { points: points.as_slice().into(), read: CurveUse::default() }
             }
         }
+    }
+
+    /// The same with something before it; a curve says all that there is.
+    pub(crate) fn behind(self, front: &config::Front) -> Self {
+        if *front == config::Front::default() || matches!(self, Self::Curve { .. }) {
+            return self;
+        }
+        Self::Behind { front: Front::new(front), rest: Box::new(self) }
     }
 
     /// When a command that arrives now is served; `outstanding` counts it already.
@@ -76,22 +103,31 @@ impl Service {
     pub(crate) fn serve(
         &mut self,
         arrive: Time,
-        op: Op,
+        command: &Command,
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
+            Self::Shared { free, time } => free.peek_mut().map_or(arrive, |mut first| {
+                first.0 = first.0.max(arrive) + time.draw(random.bits());
+                first.0
+            }),
+            Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
             Self::Spindles { stations, write_penalty, write_cache_ns } => {
-                if op.direction() != Direction::Write {
+                if !is_write(command) {
                     return stations.serve(arrive, random);
                 }
                 let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();
-                let through = slowest.unwrap_or(arrive);
-                write_cache_ns.map_or(through, |cached_ns| {
-                    let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
-                    room.max(arrive + cached_ns)
-                })
+                acknowledged(*write_cache_ns, arrive, slowest.unwrap_or(arrive))
+            }
+            Self::Disks { disks, write_cache_ns } => {
+                let through = disks.serve(arrive, command, random);
+                if is_write(command) {
+                    acknowledged(*write_cache_ns, arrive, through)
+                } else {
+                    through
+                }
             }
             Self::Curve { points, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
@@ -100,6 +136,53 @@ impl Service {
                 arrive + latency_at(points, outstanding)
             }
         }
+    }
+}
+
+fn is_write(command: &Command) -> bool {
+    command.op.direction() == Direction::Write
+}
+
+/// When a write is acknowledged that will be through then: at once where there is a cache with room.
+fn acknowledged(write_cache_ns: Option<u64>, arrive: Time, through: Time) -> Time {
+    write_cache_ns.map_or(through, |cached_ns| {
+        let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
+        room.max(arrive + cached_ns)
+    })
+}
+
+/// What stands before the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    overhead_ns: u64,
+    /// Of 2^32 reads so many hit, and take so long.
+    hits: u64,
+    hit_ns: u64,
+}
+
+impl Front {
+    fn new(config: &config::Front) -> Self {
+        let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
+        let hits = (reads.0.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64;
+        Self { overhead_ns: config.overhead_ns, hits, hit_ns: reads.1 }
+    }
+
+    #[inline(never)]
+    fn serve(
+        &self,
+        arrive: Time,
+        command: &Command,
+        outstanding: u32,
+        random: &mut Random,
+        rest: &mut Service,
+    ) -> Time {
+        let may_hit = self.hits > 0 && command.op == Op::Read;
+        let served = if may_hit && random.bits() >> 32 < self.hits {
+            arrive + self.hit_ns
+        } else {
+            rest.serve(arrive, command, outstanding, random)
+        };
+        served + self.overhead_ns
     }
 }
 
@@ -145,6 +228,10 @@ mod tests {
     use super::*;
     use crate::config::Spread;
 
+    fn of(op: Op) -> Command {
+        Command { volume: 0, host: 0, path: 0, op, block: 0, bytes: 4096 }
+    }
+
     #[test]
     fn a_curve_is_linear_between_its_points_and_saturated_beyond_them() {
         let points = [(8, 1_000), (16, 2_000), (32, 1_000)];
@@ -178,8 +265,8 @@ mod tests {
         let mut random = Random::new(1);
         for (penalty, done) in [(1, 10), (2, 20), (4, 40), (6, 60)] {
             let mut pool = raid(penalty, None);
-            assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(done));
-            assert_eq!(pool.serve(Time(0), Op::Read, 2, &mut random), Time(done + 10));
+            assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(done));
+            assert_eq!(pool.serve(Time(0), &of(Op::Read), 2, &mut random), Time(done + 10));
         }
     }
 
@@ -187,8 +274,8 @@ mod tests {
     fn a_cached_write_is_acknowledged_early_and_still_occupies_the_spindles() {
         let mut random = Random::new(1);
         let mut pool = raid(4, Some(3));
-        assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(3));
-        assert_eq!(pool.serve(Time(0), Op::Read, 1, &mut random), Time(50));
+        assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(3));
+        assert_eq!(pool.serve(Time(0), &of(Op::Read), 1, &mut random), Time(50));
     }
 
     #[test]
@@ -196,7 +283,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut pool = raid(1, Some(3));
         let writes = WRITE_BEHIND_MAX_NS / 10;
-        let mut acknowledged = || pool.serve(Time(0), Op::Write, 1, &mut random);
+        let mut acknowledged = || pool.serve(Time(0), &of(Op::Write), 1, &mut random);
         assert!((0..writes).all(|_| acknowledged() == Time(3)));
         assert_eq!([acknowledged(), acknowledged()], [Time(10), Time(20)]);
     }

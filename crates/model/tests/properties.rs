@@ -2,8 +2,9 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Queues, Service,
-    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Disks, Front, Mix, Others,
+    Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, VolumeConfig, Workload,
+    WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -26,15 +27,37 @@ fn spread() -> impl Strategy<Value = Spread> {
 
 fn service() -> impl Strategy<Value = Service> {
     prop_oneof![
-        (short_number(), number(), spread()).prop_map(|(servers, mean_ns, spread)| {
-            Service::Servers { servers, mean_ns, spread }
-        }),
+        (short_number(), number(), spread(), server_queue()).prop_map(
+            |(servers, mean_ns, spread, queue)| {
+                Service::Servers { servers, mean_ns, spread, queue }
+            }
+        ),
         (short_number(), number(), spread(), short_number(), proptest::option::of(number()))
             .prop_map(|(spindles, mean_ns, spread, write_penalty, write_cache_ns)| {
                 Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache_ns }
             }),
+        disks().prop_map(Service::Disks),
         vec((short_number(), number()), 0..4).prop_map(Service::Curve),
     ]
+}
+
+fn server_queue() -> impl Strategy<Value = ServerQueue> {
+    prop_oneof![Just(ServerQueue::Random), Just(ServerQueue::Shared)]
+}
+
+prop_compose! {
+    fn disks()(
+        (disks, data_disks, elevator, write_penalty) in
+            (short_number(), short_number(), short_number(), short_number()),
+        (bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes) in
+            (number(), number(), number(), number(), number()),
+        write_cache_ns in proptest::option::of(number()),
+    ) -> Disks {
+        Disks {
+            disks, data_disks, bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes, elevator, write_penalty,
+            write_cache_ns,
+        }
+    }
 }
 
 fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
@@ -49,8 +72,8 @@ fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
 fn qos() -> impl Strategy<Value = Qos> {
     let cost = prop_oneof![Just(Cost::Flat), Just(Cost::SolidFire)];
     // Longer stretches of credit are walked second by second.
-    (short_number(), short_number(), 0..3_600_u32, cost)
-        .prop_map(|(max, burst, burst_secs, cost)| Qos { max, burst, burst_secs, cost })
+    (short_number(), short_number(), short_number(), 0..3_600_u32, cost)
+        .prop_map(|(min, max, burst, burst_secs, cost)| Qos { min, max, burst, burst_secs, cost })
 }
 
 prop_compose! {
@@ -73,13 +96,18 @@ prop_compose! {
         link_bytes_per_sec in proptest::option::of(number()),
         write_protocol in write_protocol(),
         queues in queues(),
+        (overhead_ns, reads) in (number(), proptest::option::of((any::<f64>(), number()))),
+        capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
         let volumes =
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
+        let capacity = capacity.map(|(units, burst_share)| Capacity { units, burst_share });
+        let reads = reads.map(|(hits, hit_ns)| ReadCache { hits, hit_ns });
+        let front = Front { overhead_ns, reads };
         ArrayConfig {
-            service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, volumes,
+            front, service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
         }
     }
 }
@@ -90,8 +118,9 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Steps of time with the commands that are dispatched after them.
 fn commands() -> impl Strategy<Value = Vec<(u64, Command)>> {
-    let command = (0..2_u32, 0..3_u32, 0..3_u32, op(), short_number())
-        .prop_map(|(volume, host, path, op, bytes)| Command { volume, host, path, op, bytes });
+    let command = (0..2_u32, 0..3_u32, 0..3_u32, op(), number(), short_number()).prop_map(
+        |(volume, host, path, op, block, bytes)| Command { volume, host, path, op, block, bytes },
+    );
     vec((number(), command), 0..64)
 }
 
@@ -170,19 +199,21 @@ proptest! {
         (max, burst) in (1..10_000_u32, 1..20_000_u32),
         steps in vec((0..10_000_000_u64, 0..2_000_000_u32), 1..300),
     ) {
-        let qos = Qos { max, burst, burst_secs: 2, cost: Cost::SolidFire };
+        let qos = Qos { min: 0, max, burst, burst_secs: 2, cost: Cost::SolidFire };
         let config = ArrayConfig {
             service: Service::Curve(vec![(1, 1_000)]),
             round_trip_ns: 100,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
+capacity: None,
+front: Front::default(),
             volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);
         for (index, (step_ns, bytes)) in steps.into_iter().enumerate() {
             now = now + step_ns;
-            let answer = array.dispatch(now, Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes });
+            let answer = array.dispatch(now, Command { volume: 0, host: 0, path: 0, op: Op::Read, block: 0, bytes });
             prop_assert!(answer.at >= last);
             last = answer.at;
             // Every command costs a unit at least.

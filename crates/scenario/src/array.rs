@@ -1,8 +1,11 @@
 //! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
 
-use counters::Status;
+use counters::{MICROSECOND, SECOND, Status};
 use knobs::RESERVE_HOLD_NS;
-use model::{ArrayConfig, Cost, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol};
+use model::{
+    ArrayConfig, Capacity, Cost, Disks, Front, Qos, Queues, ReadCache, ServerQueue, Service,
+    Spread, VolumeConfig, WriteProtocol,
+};
 
 use crate::{
     Array, Error, Target, names,
@@ -10,6 +13,7 @@ use crate::{
     reader::{Node, Table},
     serving::{self, Purpose},
     stream::SECTOR,
+    units,
 };
 
 /// More volumes than a configuration maximum of any array.
@@ -24,15 +28,28 @@ const MAX_BURST_DEFAULT: u32 = 262_144;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
 const BURST_CREDIT_SECS: u32 = 60;
 
+/// Mean seeks by turns a minute, from memory [reference 7.2].
+const SEEKS: [(u64, u64); 3] =
+    [(15_000, 3_500 * MICROSECOND), (10_000, 4_700 * MICROSECOND), (7_200, 8_500 * MICROSECOND)];
+/// Bytes a second under the head of a disk, and of a stripe unit; no source says either.
+const TRANSFER_DEFAULT: u64 = 100_000_000;
+const STRIPE_DEFAULT: u64 = 64 << 10;
+/// Commands among which a disk chooses at most: as many as a SCSI initiator can tag on it.
+const ELEVATOR_MAX: u32 = 1 << 8;
+
 const ARRAY_KEYS: &[&str] = &[
     "servers",
+    "queue",
     "service",
     "spread",
     "variation",
     "spindles",
     "raid",
     "write_cache",
+    "disk",
     "curve",
+    "overhead",
+    "read_cache",
     "round_trip",
     "link",
     "write",
@@ -44,6 +61,8 @@ const ARRAY_KEYS: &[&str] = &[
     "lun_queue_limit",
     "full",
     "qos",
+    "qos_capacity",
+    "burst_below",
 ];
 
 /// Arrays with their policies, and volumes by name.
@@ -166,41 +185,116 @@ fn bandwidth(table: &Table<'_>, key: &str) -> Result<Option<u64>, Error> {
 fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
     Ok(ArrayConfig {
         service: service(table)?,
+        front: front(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
         link_bytes_per_sec: bandwidth(table, "link")?,
         write_protocol: write_protocol(table)?,
         queues: queues(table)?,
+        capacity: capacity(table)?,
         volumes: Vec::new(),
     })
 }
 
+/// What its policies share.
+fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
+    let burst_share = table.read("burst_below", |node| node.parsed(units::percent))?;
+    let Some(units) = table.read("qos_capacity", |node| node.integer32(1..=1_000_000_000))? else {
+        return match table.get("burst_below") {
+            Some(node) => Err(node.error("it goes with `qos_capacity`, of which it is a share")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Capacity { units, burst_share: burst_share.unwrap_or(1.0) }))
+}
+
+/// Keys of one kind of service or another, which go with no other.
+const SERVICE_KEYS: &[&str] = &[
+    "queue",
+    "overhead",
+    "read_cache",
+    "service",
+    "spread",
+    "variation",
+    "raid",
+    "write_cache",
+    "disk",
+];
+
 fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
-    let own: &[&str] = match kind.name() {
-        "servers" => &["service", "spread", "variation"],
-        "spindles" => &["service", "spread", "variation", "raid", "write_cache"],
+    let disk = table.get("disk").filter(|_| kind.name() == "spindles");
+    let own: &[&str] = match (kind.name(), &disk) {
+        ("servers", _) => &SERVICE_KEYS[..6],
+        ("spindles", None) => &SERVICE_KEYS[1..8],
+        ("spindles", Some(_)) => &["overhead", "read_cache", "raid", "write_cache", "disk"],
         _ => &[],
     };
-    for key in ["service", "spread", "variation", "raid", "write_cache"] {
-        if let (Some(node), false) = (table.get(key), own.contains(&key)) {
-            return Err(node.error(&format!("it does not go with `{}`", kind.name())));
+    for key in SERVICE_KEYS {
+        if let (Some(node), false) = (table.get(key), own.contains(key)) {
+            let with = disk.as_ref().map_or(kind.name(), Node::name);
+            return Err(node.error(&format!("it does not go with `{with}`")));
         }
     }
-    match kind.name() {
-        "servers" => Ok(Service::Servers {
+    match (kind.name(), disk) {
+        ("servers", _) => Ok(Service::Servers {
             servers: kind.integer32(1..=65_536)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
+            queue: {
+                let queues = [("random", ServerQueue::Random), ("shared", ServerQueue::Shared)];
+                table.read("queue", |node| node.choice(&queues))?.unwrap_or_default()
+            },
         }),
-        "spindles" => Ok(Service::Spindles {
+        ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(1..=65_536)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
-            write_penalty: raid(table)?,
+            write_penalty: raid(table)?.0,
             write_cache_ns: table.read("write_cache", Node::positive_duration)?,
         }),
+        ("spindles", Some(disk)) => disks(table, &kind, &disk),
         _ => curve(&kind),
     }
+}
+
+/// What stands before the service.
+fn front(table: &Table<'_>) -> Result<Front, Error> {
+    let reads = table.read("read_cache", |node| {
+        let cache = node.table(&["hits", "time"])?;
+        let hits = cache.need("hits")?.parsed(units::percent)?;
+        Ok(ReadCache { hits, hit_ns: cache.need("time")?.positive_duration()? })
+    })?;
+    Ok(Front { overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0), reads })
+}
+
+/// Disks with heads and platters.
+fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service, Error> {
+    let disks = kind.integer32(1..=65_536)?;
+    let (write_penalty, redundant) = raid(table)?;
+    let disk = disk.table(&["rpm", "size", "seek", "transfer", "stripe", "elevator"])?;
+    let rpm = u64::from(disk.need("rpm")?.integer32(1_000..=50_000)?);
+    let known = SEEKS.iter().find(|(known, _)| *known == rpm);
+    let seek_ns = match (disk.get("seek"), known) {
+        (None, Some((_, seek_ns))) => *seek_ns,
+        _ => disk.need("seek")?.positive_duration()?.min(SECOND),
+    };
+    let transfer = disk.read("transfer", |node| node.parsed(units::bandwidth))?;
+    let stripe = disk.read("stripe", |node| node.size(4096..=1 << 30))?;
+    Ok(Service::Disks(Disks {
+        disks,
+        data_disks: match redundant {
+            Redundant::Copies => (disks / 2).max(1),
+            Redundant::Disks(parity) => disks.saturating_sub(parity).max(1),
+        },
+        bytes: disk.need("size")?.size(1 << 20..=1 << 50)?,
+        turn_ns: 60 * SECOND / rpm,
+        seek_ns,
+        bytes_per_sec: transfer.unwrap_or(TRANSFER_DEFAULT),
+        stripe_bytes: stripe.unwrap_or(STRIPE_DEFAULT),
+        elevator: disk.read("elevator", |node| node.integer32(1..=ELEVATOR_MAX))?.unwrap_or(1),
+        write_penalty,
+        write_cache_ns: table.read("write_cache", Node::positive_duration)?,
+    }))
 }
 
 fn spread(table: &Table<'_>) -> Result<Spread, Error> {
@@ -215,9 +309,22 @@ fn spread(table: &Table<'_>) -> Result<Spread, Error> {
     }
 }
 
-/// Back-end I/Os of a write [reference 7.2].
-fn raid(table: &Table<'_>) -> Result<u32, Error> {
-    let levels = [("0", 1), ("1", 2), ("10", 2), ("5", 4), ("6", 6)];
+/// What a RAID has beside its data.
+#[derive(Clone, Copy)]
+enum Redundant {
+    Copies,
+    Disks(u32),
+}
+
+/// Back-end I/Os of a write [reference 7.2], and what of a row is no data.
+fn raid(table: &Table<'_>) -> Result<(u32, Redundant), Error> {
+    let levels = [
+        ("0", (1, Redundant::Disks(0))),
+        ("1", (2, Redundant::Copies)),
+        ("10", (2, Redundant::Copies)),
+        ("5", (4, Redundant::Disks(1))),
+        ("6", (6, Redundant::Disks(2))),
+    ];
     table.need("raid")?.choice(&levels)
 }
 
@@ -262,16 +369,22 @@ fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
 
 fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
     let named = table.named("qos")?;
-    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
+    let is_shared = table.get("qos_capacity").is_some();
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node, is_shared)?))).collect()
 }
 
-fn policy(node: &Node<'_>) -> Result<Qos, Error> {
-    let table = node.table(&["max", "burst", "credit", "cost"])?;
+fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
+    let table = node.table(&["min", "max", "burst", "credit", "cost"])?;
     let max = table.need("max")?.integer32(1..=100_000_000)?;
+    if let (Some(node), false) = (table.get("min"), is_shared) {
+        return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
+    }
+    let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=100_000_000))?;
-    let credit = table.read("credit", |node| Ok((node.duration()? / counters::SECOND) as u32))?;
+    let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;
     let costs = [("flat", Cost::Flat), ("solidfire", Cost::SolidFire)];
     Ok(Qos {
+        min,
         max,
         burst: burst.unwrap_or(max),
         burst_secs: credit.unwrap_or(BURST_CREDIT_SECS),

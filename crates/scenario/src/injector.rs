@@ -49,8 +49,15 @@ pub(crate) fn threshold_us(array: &ArrayConfig, depth: u32, share: f64) -> u32 {
 fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
     let volumes = vec![VolumeConfig::default()];
     let mut array = Array::new(&ArrayConfig { volumes, ..array.clone() }, SEED);
-    let command = Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes: BYTES };
-    let begun = (0..outstanding).map(|_| Reverse(array.dispatch(Time::ZERO, command).at));
+    let mut place = SEED;
+    let mut read = |array: &mut Array, at| {
+        // Anywhere on disks of any size: Knuth's generator of 64 bits, whose high ones are good.
+        place = place.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let block = place >> 24;
+        let command = Command { volume: 0, host: 0, path: 0, op: Op::Read, block, bytes: BYTES };
+        array.dispatch(at, command).at
+    };
+    let begun = (0..outstanding).map(|_| Reverse(read(&mut array, Time::ZERO)));
     let mut open: BinaryHeap<_> = begun.collect();
     let (mut begin, mut end) = (Time::ZERO, Time::ZERO);
     for count in 1..=READS {
@@ -60,7 +67,7 @@ fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
         }
         end = at;
         array.done(Status::Good);
-        open.push(Reverse(array.dispatch(at, command).at));
+        open.push(Reverse(read(&mut array, at)));
     }
     f64::from(READS - READS / 2) * SECOND as f64 / end.since(begin).max(1) as f64
 }
@@ -68,7 +75,7 @@ fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use counters::MILLISECOND;
-    use model::{Queues, Service, Spread, WriteProtocol};
+    use model::{Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
     use super::*;
 
@@ -79,6 +86,8 @@ mod tests {
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queues: Queues::default(),
+            capacity: None,
+            front: Front::default(),
             volumes: Vec::new(),
         };
         threshold_us(&array, depth, share)
@@ -86,7 +95,12 @@ mod tests {
 
     fn servers(servers: u32, mean_us: u64) -> Service {
         let spread = Spread::Exponential;
-        Service::Servers { servers, mean_ns: mean_us * MICROSECOND, spread }
+        Service::Servers {
+            servers,
+            mean_ns: mean_us * MICROSECOND,
+            spread,
+            queue: ServerQueue::Random,
+        }
     }
 
     /// Section 1 of array-and-control.md: X(n) = N / S n / (N + n - 1), R(n) = n / X(n).

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, path::Path};
 
 use counters::SECOND;
-use model::{ArrayConfig, Queues, Service, Spread, WriteProtocol};
+use model::{ArrayConfig, Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
@@ -56,13 +56,20 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
 
 /// What stands for the arrays of a file that has none: nothing is emulated with it.
 pub(crate) fn no_array() -> Array {
-    let service = Service::Servers { servers: 1, mean_ns: 1, spread: Spread::Constant };
+    let service = Service::Servers {
+        servers: 1,
+        mean_ns: 1,
+        spread: Spread::Constant,
+        queue: ServerQueue::Random,
+    };
     let config = ArrayConfig {
         service,
         round_trip_ns: 0,
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
         queues: Queues::default(),
+        capacity: None,
+        front: Front::default(),
         volumes: Vec::new(),
     };
     Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }

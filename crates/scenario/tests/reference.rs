@@ -11,6 +11,7 @@ const REFERENCE: &str = include_str!("../../../docs/reference/scenario.md");
 const SECTIONS: &[(&str, &str)] = &[
     ("The top of the file", "x = 1"),
     ("array.NAME", "[array.a]\nx = 1"),
+    ("array.NAME.disk", "[array.a]\nspindles = 1\nraid = \"0\"\ndisk.x = 1"),
     ("array.NAME.qos.NAME", "[array.a]\nservers = 1\nservice = \"1ms\"\nqos.gold.x = 1"),
     ("volume.NAME", "[volume.v]\nx = 1"),
     ("host.NAME", "[host.h]\nx = 1"),

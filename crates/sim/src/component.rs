@@ -6,7 +6,8 @@ use scenario::Scenario;
 
 use crate::{
     Watch,
-    host::Host,
+    extents::Extents,
+    host::{Host, Place},
     key::{Class, Key},
     machine::{Machine, PolicyWaits, Stream, stream},
 };
@@ -47,11 +48,16 @@ impl<'a, W: Watch> Component<'a, W> {
             all.filter_map(|(index, workload)| Some((index, machine_of[workload.host]?)))
         };
         workloads().for_each(|(_, machine)| players[machine] += 1);
+        let mut extents = Extents::of(scenario, groups);
         let machines = groups.iter().zip(players).zip(watches).map(|((group, players), watch)| {
             let mut machine = Machine::new(scenario, players, watch);
             for &host in group {
-                let targets = scenario.hosts[host].targets.iter();
-                let targets = targets.map(|t| (arrays.place(scenario, t.array), t.volume));
+                let targets = scenario.hosts[host].targets.iter().enumerate();
+                let targets = targets.map(|(disk, target)| Place {
+                    array: arrays.place(scenario, target.array),
+                    volume: target.volume,
+                    begins: extents.begins(scenario, host, disk),
+                });
                 machine.add_host(host, targets.collect());
             }
             machine
@@ -111,7 +117,7 @@ impl Arrays {
     /// What commands to the volume of each virtual disk of a host waited for its policy so far,
     /// where it has one; in the order of the disks.
     pub(crate) fn policy_waits(&self, host: &Host) -> PolicyWaits {
-        let of = |(array, volume): (u32, u32)| self.all[array as usize].policy_wait(volume);
+        let of = |place: Place| self.all[place.array as usize].policy_wait(place.volume);
         let targets = host.targets().iter().enumerate();
         targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
     }

@@ -57,13 +57,23 @@ pub(crate) struct Host {
     pub(crate) logged: usize,
 }
 
+/// Where a virtual disk is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Its array (of this component) and its volume there.
+    pub(crate) array: u32,
+    pub(crate) volume: u32,
+    /// Where it begins on the array, in blocks of 4 KiB.
+    pub(crate) begins: u64,
+}
+
 /// What does as the engine of a host says.
 struct Driver {
     /// The host's index in the scenario, and in the component.
     index: usize,
     host: usize,
-    /// Array (of this component) and volume of each virtual disk.
-    targets: Vec<(u32, u32)>,
+    /// Where each virtual disk is.
+    targets: Vec<Place>,
     /// Whether commands are kept as well: a device may not answer them.
     keeps_commands: bool,
     /// What the engine decided and is not done yet.
@@ -95,10 +105,11 @@ impl Driver {
     /// Sends a command to its array, which says when it will answer.
     #[inline(always)]
     fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
-        let (array, volume) = self.targets[sent.vdisk.index()];
+        let Place { array, volume, begins } = self.targets[sent.vdisk.index()];
         let host = self.index as u32;
         let path = u32::from(sent.path.0);
-        let command = Command { volume, host, path, op: sent.op, bytes: sent.bytes };
+        let block = begins + u64::from(sent.block);
+        let command = Command { volume, host, path, op: sent.op, block, bytes: sent.bytes };
         let Some(here) = outside.arrays.get_mut(array as usize) else {
             return outside.post.command(array, self.host, sent.io, command);
         };
@@ -131,7 +142,7 @@ impl Host {
     pub(crate) fn new(
         index: usize,
         local: usize,
-        targets: Vec<(u32, u32)>,
+        targets: Vec<Place>,
         config: &HostConfig,
     ) -> Self {
         Self {
@@ -155,8 +166,8 @@ impl Host {
         }
     }
 
-    /// Array (of this component) and volume of each virtual disk.
-    pub(crate) fn targets(&self) -> &[(u32, u32)] {
+    /// Where each virtual disk is.
+    pub(crate) fn targets(&self) -> &[Place] {
         &self.driver.targets
     }
 

@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod events;
 mod expect;
+mod extents;
 mod fault;
 mod host;
 mod key;

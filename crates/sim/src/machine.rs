@@ -17,7 +17,7 @@ use scenario::{Face, Scenario, Window, Workload};
 use crate::{
     Watch,
     events::{EventList, Pending},
-    host::{Host, Outside},
+    host::{Host, Outside, Place},
     key::{Class, Key, Tag},
     post::Post,
 };
@@ -116,9 +116,8 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    /// A host of the scenario, the next one, at [`Time::ZERO`]; array (of its component) and volume of each of its
-    /// virtual disks.
-    pub(crate) fn add_host(&mut self, index: usize, targets: Vec<(u32, u32)>) {
+    /// A host of the scenario, the next one, at [`Time::ZERO`], and where each of its virtual disks is.
+    pub(crate) fn add_host(&mut self, index: usize, targets: Vec<Place>) {
         let host = &self.scenario.hosts[index];
         let local = self.hosts.len();
         self.hosts.push(Host::new(index, local, targets, &host.config));

@@ -34,6 +34,7 @@ fn cluster(seed: u64) -> String {
             "servers = 64\nservice = \"0.2ms\"\nspread = \"constant\"",
             "servers = 300\nservice = \"0.3ms\"",
             "spindles = 40\nservice = \"1ms\"\nraid = \"5\"\nwrite_cache = \"0.1ms\"",
+            "spindles = 400\ndisk = { rpm = 15000, size = \"136g\", elevator = 4 }\nraid = \"5\"\nwrite_cache = \"0.1ms\"",
             "curve = [[1, \"0.2ms\"], [64, \"0.4ms\"], [512, \"1ms\"]]",
         ]);
         let round_trip = draw.one(&["0.02ms", "0.1ms", "0.1001ms", "3ms"]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{IoId, Op, PathId, Sense, Status, Time, VdiskId, VmId};
-use engine::{Engine, Event, HostConfig, Input, Output, Part, Request};
+use engine::{Dispatch, Engine, Event, HostConfig, Input, Output, Part, Request};
 use model::{Array, Command};
 
 use super::{Counts, host, ledger::Ledger};
@@ -339,8 +339,9 @@ impl Episode {
                 ledger.dispatched(config, &sent, self.now)?;
                 let volume = u32::from(config.vdisks[sent.vdisk.index()].device.0);
                 let path = u32::from(sent.path.0);
-                let command =
-                    Command { volume, host: host as u32, path, op: sent.op, bytes: sent.bytes };
+                let Dispatch { op, block, bytes, .. } = sent;
+                let block = u64::from(block);
+                let command = Command { volume, host: host as u32, path, op, block, bytes };
                 let answer = self.array.dispatch(self.now, command);
                 let status = self.status(answer.status);
                 self.count("commands sent");

@@ -9,7 +9,9 @@ use engine::{
     SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
-use model::{ArrayConfig, Queues, Service, Spread, VolumeConfig, WriteProtocol};
+use model::{
+    ArrayConfig, Front, Queues, ServerQueue, Service, Spread, VolumeConfig, WriteProtocol,
+};
 
 use crate::corpus::draw::Draw;
 
@@ -33,9 +35,12 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         servers: number(draw, 64),
         mean_ns: draw.whole(1_000, 5 * MILLISECOND),
         spread,
+        queue: ServerQueue::Random,
     };
     ArrayConfig {
+        front: Front::default(),
         service,
+        capacity: None,
         round_trip_ns: *draw.one(&[0, 20_000, MILLISECOND]),
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,

@@ -629,6 +629,7 @@ mod tests {
             "dsnro",
             "iops-limit",
             "iscsi-size",
+            "own-limit",
             "pvscsi",
             "queues",
             "scheduler",
@@ -688,7 +689,8 @@ mod tests {
             }
         }
         assert!(lacking > 0);
-        let expected = ["depth-by-latency", "dsnro", "iops-limit", "pvscsi", "scheduler", "sioc"];
+        let expected =
+            ["depth-by-latency", "dsnro", "iops-limit", "own-limit", "pvscsi", "scheduler", "sioc"];
         assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
     }
 }

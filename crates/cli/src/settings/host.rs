@@ -1,7 +1,7 @@
 //! A host as its outputs tell it: what it has, and what each thing is set to.
 
 use counters::DeviceId;
-use knobs::{Advanced, Driver, Knob, PathPolicy, Version};
+use knobs::{Advanced, Driver, IoControl, Knob, PathPolicy, Version};
 
 /// A host.
 #[derive(Clone, Debug)]
@@ -200,7 +200,7 @@ impl knobs::Host for At<'_> {
         Ok(self.device)
     }
 
-    fn controlled(&self, _: &str) -> Result<Option<DeviceId>, knobs::Refusal> {
+    fn controlled(&self, _: &str) -> Result<Option<(DeviceId, IoControl)>, knobs::Refusal> {
         Ok(None)
     }
 

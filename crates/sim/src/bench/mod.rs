@@ -17,8 +17,8 @@ use engine::{
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Mix, Others, Queues, Service, SizeMix, Spread, VolumeConfig,
-    WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Front, Mix, Others, Queues, ServerQueue, Service, SizeMix,
+    Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
@@ -224,11 +224,14 @@ impl Model {
                     servers,
                     mean_ns: SERVICE_NS * u64::from(servers) / u64::from(slots),
                     spread: Spread::Exponential,
+                    queue: ServerQueue::Random,
                 },
                 round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
                 queues: Queues::default(),
+                capacity: None,
+                front: Front::default(),
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
