@@ -11,7 +11,9 @@ use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, PathConfig,
     ThrottleMode,
 };
-use knobs::{Allocation, Disks, Driver, GuestOs, Knob, Line, PathPolicy, Refusal, Version};
+use knobs::{
+    Allocation, Disks, Driver, GuestOs, IoControl, Knob, Line, PathPolicy, Refusal, Version,
+};
 use serde_json::Value;
 use testing::fleet::{DrawnHost, Planted, Size, draw};
 
@@ -212,7 +214,7 @@ impl knobs::Host for Host {
         Ok(self.devices.iter().position(|known| known == name).map(DeviceId::new))
     }
 
-    fn controlled(&self, _: &str) -> Result<Option<DeviceId>, Refusal> {
+    fn controlled(&self, _: &str) -> Result<Option<(DeviceId, IoControl)>, Refusal> {
         Ok(None)
     }
 

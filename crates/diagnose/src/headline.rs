@@ -154,7 +154,7 @@ fn of_finding(finding: &Finding) -> String {
     // The latency of a failed command is no storage's.
     let cost = cost.filter(|_| finding.cause != Cause::Failures);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
-    let cost = cost.map(|cost| cost + &when(finding));
+    let when = cost.as_ref().map(|_| when(finding)).unwrap_or_default();
     let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
     let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);
     let rate = rate.map(|rate| format!(", {}/s", number(rate.value))).unwrap_or_default();
@@ -162,7 +162,11 @@ fn of_finding(finding: &Finding) -> String {
         sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
         _ => String::new(),
     };
-    format!("{place}: {}{rate}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
+    let (title, cost) = (finding.cause.title(), cost.unwrap_or_default());
+    let line = |when: &str| format!("{place}: {title}{rate}{cost}{when}{sure}.");
+    // Where there is no room for it, the finding itself says when.
+    let whole = line(&when);
+    if whole.chars().count() <= TICKET_LINE { whole } else { line("") }
 }
 
 /// In how many samples, where what is said of them is not of nearly all of those with load.

@@ -252,7 +252,7 @@ fn a_reservation_shuts_other_hosts_out_of_its_volume() {
     let mut config = array(servers(1, 100, Spread::Constant));
     config.volumes[0].reserve_hold_ns = 1_000;
     let mut array = Array::new(&config, 1);
-    let reserve = Command { volume: 0, host: 1, path: 0, op: Op::Reserve, bytes: 512 };
+    let reserve = Command { volume: 0, host: 1, path: 0, op: Op::Reserve, block: 0, bytes: 512 };
     let reserved = array.dispatch(Time(0), reserve);
     assert_eq!((reserved.status, reserved.at), (Status::Good, Time(100)), "the hold is the LUN's");
     let mut status = |now, volume, host, op| {
