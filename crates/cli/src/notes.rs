@@ -277,6 +277,7 @@ fn vms(report: &Report, index: usize) -> Vec<String> {
         let vms = host.config.vms.iter();
         first.extend(vms.filter(|vm| vm.powered_on && !vm.system).map(|vm| vm.name.as_str()));
         let disks = host.config.vdisks.iter().zip(&view.counters.vdisks);
+        let disks = disks.filter(|(disk, _)| !host.config.vms[disk.vm.index()].system);
         now.extend(disks.filter(|(_, disk)| disk.shares > 0).map(|(disk, _)| name(disk.vm)));
     }
     let (first, now) = (first.len(), now.len());

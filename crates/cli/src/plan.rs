@@ -194,14 +194,20 @@ impl Simulated<'_> {
         let stack: &Stack = &report.stacks[0];
         let (kavg_ms, davg_ms) = (stack.kernel_ms(), stack.device_ms());
         let kavg_ms = kavg_ms.unwrap_or_default();
-        Ok(Waits { kavg_ms, gavg_ms: kavg_ms + davg_ms.unwrap_or_default(), iops: stack.iops })
+        let iops = stack.iops * f64::from(self.asked.hosts) / f64::from(self.hosts());
+        Ok(Waits { kavg_ms, gavg_ms: kavg_ms + davg_ms.unwrap_or_default(), iops })
+    }
+
+    /// Hosts that are simulated.
+    fn hosts(&self) -> u32 {
+        self.asked.hosts.min((VMS_MAX / self.vms).max(1))
     }
 
     /// The scenario: a LUN that takes the hosts' commands side by side, and VMs that are all alike. A thread of
     /// a VM pauses where it has a part of a command active on average.
     fn text(&self, driver: &Driver) -> String {
         let Self { asked, vms, depth, is_random } = self;
-        let hosts = asked.hosts.min((VMS_MAX / vms).max(1));
+        let hosts = self.hosts();
         let (taken, service) = ((hosts * depth).max(2), asked.davg_ns);
         let active = f64::from(*vms) * asked.active;
         let at_once = u64::from(hosts) * (active.ceil() as u64).min(u64::from(*depth));

@@ -73,7 +73,8 @@ impl World {
     }
 
     fn set_allocation(&mut self, allocation: Allocation) {
-        let nanos_per = |rate: u32| SECOND.checked_div(u64::from(rate)).unwrap_or(0);
+        // Of more than one a nanosecond it is one: 0 is none.
+        let nanos_per = |rate: u32| SECOND.checked_div(u64::from(rate)).map_or(0, |ns| ns.max(1));
         self.allocation = allocation;
         let weight = u64::from(allocation.shares) * u64::from(self.weight_scale_percent);
         self.share_ns = (100 * SECOND).checked_div(weight).unwrap_or(0);

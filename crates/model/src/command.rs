@@ -5,7 +5,7 @@ use counters::Op;
 /// A command to a volume of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The volume, by its position in [`ArrayConfig::volumes`].
+    /// The volume, by its position in [`crate::ArrayConfig::volumes`].
     pub volume: u32,
     /// The host that sends it; reservations belong to hosts.
     pub host: u32,

@@ -6,6 +6,10 @@
 //!   a second under max earns a second of credit, a second above max spends one
 //! ```
 //!
+//! A second of max at whose end a command waits for tokens is not under it, even where tokens were idle at its
+//! beginning: the volume wants more and is held back (ruling). By the letter a load just above max that pauses for one
+//! command would earn a second of burst in every other one.
+//!
 //! The bucket keeps time by the tokens it has granted: what waits for tokens is granted ahead of
 //! time, second by second, so the answer is known when the command arrives. Where the array can do
 //! only so much, `cluster.rs` says each second what is left of both rates; what was granted before
@@ -96,7 +100,7 @@ impl Bucket {
             self.came += cost;
             self.idle_ns += start.since(self.granted.max(self.since));
             self.idle_until(start.0 / SECOND);
-            self.granted = self.spend(start.0, cost * (SECOND / 100));
+            self.granted = self.spend(start.0, cost * (SECOND / 100), start > arrive);
         }
         start
     }
@@ -130,7 +134,8 @@ impl Bucket {
     }
 
     /// Grants what is `owed` (units times nanoseconds) from the instant `at` on.
-    fn spend(&mut self, mut at: u64, mut owed: u64) -> Time {
+    /// Whose command it is has waited for that or not.
+    fn spend(&mut self, mut at: u64, mut owed: u64, has_waited: bool) -> Time {
         loop {
             let rate = self.rate();
             let in_second = rate * ((self.second + 1) * SECOND - at);
@@ -143,7 +148,7 @@ impl Bucket {
             }
             owed -= in_second;
             self.used += in_second;
-            self.close_second();
+            self.close_second(has_waited);
             // Seconds at exactly max neither earn nor spend, and those at less earn: they pass at once.
             let rate = self.rate();
             if rate <= self.max {
@@ -156,8 +161,9 @@ impl Bucket {
         }
     }
 
-    fn close_second(&mut self) {
+    fn close_second(&mut self, waits: bool) {
         match self.used.cmp(&(self.max * SECOND)) {
+            Ordering::Less if waits && self.credit == 0 => {}
             Ordering::Less => self.earn(1),
             Ordering::Equal => {}
             Ordering::Greater => self.credit -= 1,
@@ -168,7 +174,7 @@ impl Bucket {
 
     fn idle_until(&mut self, second: u64) {
         if second > self.second {
-            self.close_second();
+            self.close_second(false);
             self.earn(second - self.second);
             self.second = second;
         }
@@ -285,6 +291,22 @@ mod tests {
         assert_eq!(bucket.credit, 4);
         bucket.grant(Time(1_000 * SECOND), 4096);
         assert_eq!(bucket.credit, 60);
+    }
+
+    /// Seventeen commands of 76 units a second are 1,292 units: a host's limit lets none of them earn credit, as many
+    /// as come in each second at the same times.
+    #[test]
+    fn what_always_asks_for_more_than_max_earns_no_credit() {
+        for a_second in 14..25 {
+            let mut bucket = Bucket::new(&BRONZE);
+            let came = (0..a_second * 200).map(|n| Time(n * SECOND / a_second));
+            let last = came.map(|at| bucket.grant(at, 512 << 10)).last().unwrap();
+            // The credit of 60 seconds is spent, and then it is max: 13.2 a second.
+            let spent = a_second * 60;
+            let left = (a_second * 200 - spent) as f64 * 76.0 / 1_000.0;
+            let off = (last.0 as f64 / SECOND as f64 - 60.0) / left;
+            assert!((off - 1.0).abs() < 0.02, "{a_second}: {off}");
+        }
     }
 
     #[test]

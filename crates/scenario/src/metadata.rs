@@ -10,7 +10,7 @@ use crate::{
     Error, Workload,
     reader::{Node, Table},
     stream::{RATE_MAX, RATE_MIN, THREADS_MAX, WORKING_SET_DEFAULT},
-    vm::Site,
+    vm::{NOT_VMFS, Site},
     workload::{Workloads, moment, stop},
 };
 
@@ -55,7 +55,11 @@ impl Workloads {
     /// Reads the metadata of every datastore.
     pub(crate) fn read_metadata(&mut self, root: &Table<'_>, site: &mut Site) -> Result<(), Error> {
         for (name, node) in root.named("datastore")? {
+            let kind = node.child("kind").map(|kind| kind.string()).transpose()?;
             let Some(node) = node.child("metadata") else { continue };
+            if kind.is_some_and(|kind| kind != "vmfs") {
+                return Err(node.error(NOT_VMFS));
+            }
             let table = node.table(&[&OWN_KEYS[..], &OPERATIONS].concat())?;
             let locks = locks(&table, site)?;
             let hold = hold(&table)?;

@@ -29,6 +29,8 @@ const DISKS_MAX: usize = 256;
 const VDISKS_TOTAL_MAX: usize = 1_000_000;
 /// The id of the first leader world on a host, of the order that real hosts show.
 const FIRST_WORLD: u32 = 68_001;
+/// Why a datastore has no metadata operations.
+pub(crate) const NOT_VMFS: &str = "only kind = \"vmfs\" has metadata operations";
 
 const VM_KEYS: &[&str] =
     &["count", "host", "guest", "guest_driver", "timeout", "power", "disk", "workload"];
@@ -370,7 +372,7 @@ impl Site {
     ) -> Result<VdiskId, Error> {
         let on = &self.datastores.datastores[datastore];
         let Some(target) = on.volume else {
-            return Err(node.error("only kind = \"vmfs\" has metadata operations"));
+            return Err(node.error(NOT_VMFS));
         };
         let name = "metadata".to_string();
         let controller = Controller::Nvme;
