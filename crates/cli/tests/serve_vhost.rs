@@ -13,7 +13,7 @@ use std::{
     path::PathBuf,
     process::Command,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use daemon::Site;
@@ -60,8 +60,18 @@ fn socket(site: &Site, disk: &str) -> PathBuf {
     site.path(&format!("{disk}.sock"))
 }
 
+/// Connects as a front end that comes again when it is turned away: the one before may not have gone for the daemon
+/// while a child of another test has a copy of its socket, until that has become its program.
 fn disk(site: &Site, disk: &str, wish: Wish) -> Disk {
-    Disk::connect(&socket(site, disk), wish).expect("it is let in")
+    let begun = Instant::now();
+    loop {
+        match Disk::connect(&socket(site, disk), wish) {
+            Err(error) if error.contains("socket is broken") && begun.elapsed() < PATIENCE => {
+                thread::yield_now();
+            }
+            answer => return answer.expect("it is let in"),
+        }
+    }
 }
 
 /// Bytes that tell where they were to be.

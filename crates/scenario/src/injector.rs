@@ -12,7 +12,7 @@ use knobs::CONGESTION_MS;
 use model::{Array, ArrayConfig, Command, VolumeConfig};
 
 /// Reads that are waited for at each depth, of which the first half are not looked at.
-const READS: u32 = 8192;
+const READS: u32 = 131_072;
 /// Bytes of one; no source says how many.
 const BYTES: u32 = 4096;
 /// The most that it keeps outstanding.

@@ -402,7 +402,7 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
         let is_own = !Allocation::POLICY_PRESETS.contains(&(name.as_str(), *to));
         let gives = to.reservation_iops > good.reservation_iops || to.shares > good.shares;
         let frees = good.limit_iops.is_some_and(|now| to.limit_iops.is_none_or(|to| to > now));
-        let takes = limits(to) || is_own && to.shares < bad.shares;
+        let takes = *to != bad && (limits(to) || is_own && to.shares < bad.shares);
         for (vm, _) in [(&case.bad, takes), (&case.good, is_own && (gives || frees))]
             .iter()
             .filter(|(_, does)| *does)

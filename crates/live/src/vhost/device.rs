@@ -5,7 +5,10 @@
 
 use std::{
     io,
-    os::{fd::OwnedFd, unix::net::UnixListener},
+    os::{
+        fd::OwnedFd,
+        unix::net::{UnixListener, UnixStream},
+    },
     path::Path,
     sync::Arc,
 };
@@ -64,6 +67,8 @@ pub(crate) struct Device {
     turn: usize,
     /// Whether somebody may be at the door.
     has_knocked: bool,
+    /// Who came while the one before was going.
+    at_door: Option<UnixStream>,
     /// Whether a front end has gone and left requests behind.
     has_left: bool,
     /// Whether it is to take no more.
@@ -121,6 +126,7 @@ impl Device {
             held: 0,
             turn: 0,
             has_knocked: false,
+            at_door: None,
             has_left: false,
             is_leaving: false,
         })
@@ -418,8 +424,13 @@ impl Device {
             return false;
         }
         self.has_knocked = false;
-        while let Ok((stream, _)) = self.listener.accept() {
-            if self.channel.is_some() {
+        while let Some(stream) = self.next_at_door() {
+            if let Some(channel) = &self.channel {
+                if channel.has_gone() {
+                    // It went while this one came, who may be the same.
+                    self.at_door = Some(stream);
+                    return false;
+                }
                 continue;
             }
             let Ok(channel) = Channel::new(stream) else { continue };
@@ -430,6 +441,11 @@ impl Device {
             }
         }
         self.channel.is_some()
+    }
+
+    fn next_at_door(&mut self) -> Option<UnixStream> {
+        let next = || self.listener.accept().ok().map(|(stream, _)| stream);
+        self.at_door.take().or_else(next)
     }
 
     /// The component is about to sleep: guests are to kick. Whether there is something to do already.
