@@ -4,7 +4,6 @@
 use counters::MILLISECOND;
 use diagnose::Threshold;
 use knobs::{DSNRO, Driver, Effect, Setting};
-use levels::Stack;
 use serde_json::{Value, json};
 use sim::Source;
 
@@ -138,15 +137,18 @@ impl Checked {
     pub(crate) fn of(asked: &Asked, plan: &Plan) -> Result<Self> {
         let on_host = plan.on_host(asked);
         let simulate = |vms, depth, is_random| Simulated { asked, vms, depth, is_random }.run();
+        let at_random = |vms: u32| {
+            let is_stable = f64::from(vms) * asked.active < f64::from(plan.depth);
+            is_stable.then(|| simulate(vms, plan.depth, true)).transpose()
+        };
         let mut counts: Vec<u32> =
             [on_host / 2, on_host * 3 / 4, on_host * 9 / 10, on_host, on_host + 1, 2 * on_host]
                 .into();
         counts.retain(|vms| *vms > 0);
         counts.dedup();
         let points = counts.into_iter().map(|vms| {
-            let is_stable = f64::from(vms) * asked.active < f64::from(plan.depth);
-            let random = is_stable.then(|| simulate(vms, plan.depth, true)).transpose()?;
-            Ok(Point { vms, steady: simulate(vms, plan.depth, false)?, random })
+            let steady = simulate(vms, plan.depth, false)?;
+            Ok(Point { vms, steady, random: at_random(vms)? })
         });
         let points = points.collect::<Result<Vec<_>>>()?;
         let other = (plan.default != plan.depth && on_host > 0).then_some(plan.default);
@@ -159,8 +161,7 @@ impl Checked {
         let (mut fits, mut waits) = (0, on_host + 1);
         while waits - fits > 1 {
             let vms = fits.midpoint(waits);
-            let is_stable = f64::from(vms) * asked.active < f64::from(plan.depth);
-            let is_short = is_stable && simulate(vms, plan.depth, true)?.kavg_ms < counts_ms;
+            let is_short = at_random(vms)?.is_some_and(|waits| waits.kavg_ms < counts_ms);
             *(if is_short { &mut fits } else { &mut waits }) = vms;
         }
         Ok(Self { points, default, at_random: fits, counts_ms })
@@ -191,7 +192,7 @@ impl Simulated<'_> {
         let scenario = source.scenario().map_err(|error| error.to_string())?;
         let outcome = sim::run(&scenario, 1, &());
         let report = Report::new(scenario, outcome);
-        let stack: &Stack = &report.stacks[0];
+        let stack = &report.stacks[0];
         let (kavg_ms, davg_ms) = (stack.kernel_ms(), stack.device_ms());
         let kavg_ms = kavg_ms.unwrap_or_default();
         let iops = stack.iops * f64::from(self.asked.hosts) / f64::from(self.hosts());
@@ -291,8 +292,7 @@ impl Checked {
     fn as_it_is(&self, asked: &Asked, plan: &Plan) -> String {
         let Some(waits) = &self.default else { return String::new() };
         let (default, fit) = (plan.default, fits(plan.default, asked));
-        let more = default > plan.depth;
-        let then = match more {
+        let then = match default > plan.depth {
             true => format!(
                 "{} hosts may send {}, more than their part",
                 asked.hosts,
