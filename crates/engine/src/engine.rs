@@ -64,6 +64,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::handle_input`].
+    // Of each sink the program has the way of an I/O once more; what is rare goes the way of all.
     #[inline(always)]
     pub fn handle(
         &mut self,
@@ -71,7 +72,23 @@ impl Engine {
         input: Input,
         sink: &mut impl Sink,
     ) -> Result<Option<IoId>, Error> {
-        self.stack.take(now, input, sink)
+        match input {
+            Input::Submit(request) => {
+                self.stack.advance(now, sink)?;
+                self.stack.submit(request, sink).map(Some)
+            }
+            Input::Done { io, status, array_ns } => {
+                self.stack.advance(now, sink)?;
+                self.stack.done(io, status, array_ns, sink).map(|()| None)
+            }
+            rare => {
+                let taken = self.handle_input(now, rare);
+                while let Some(output) = self.poll_output() {
+                    sink.put(output);
+                }
+                taken
+            }
+        }
     }
 
     /// The next thing to do, in the order in which it was decided.
@@ -166,14 +183,9 @@ impl Engine {
 }
 
 impl Stack {
-    /// The passing of time, then the input.
+    /// The passing of time, before an input.
     #[inline(always)]
-    fn take(
-        &mut self,
-        now: Time,
-        input: Input,
-        out: &mut impl Sink,
-    ) -> Result<Option<IoId>, Error> {
+    fn advance(&mut self, now: Time, out: &mut impl Sink) -> Result<(), Error> {
         if now < self.now {
             return Err(Error::TimeWentBack { last: self.now, now });
         }
@@ -181,6 +193,11 @@ impl Stack {
         if self.timers.is_due(now) {
             self.run_timers(out);
         }
+        Ok(())
+    }
+
+    fn take(&mut self, now: Time, input: Input, out: &mut Outputs) -> Result<Option<IoId>, Error> {
+        self.advance(now, out)?;
         match input {
             Input::Submit(request) => return self.submit(request, out).map(Some),
             Input::Done { io, status, array_ns } => self.done(io, status, array_ns, out)?,
