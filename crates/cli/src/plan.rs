@@ -153,10 +153,7 @@ impl Checked {
         let points = points.collect::<Result<Vec<_>>>()?;
         let other = (plan.default != plan.depth && on_host > 0).then_some(plan.default);
         let default = other.map(|depth| simulate(on_host, depth, false)).transpose()?;
-        let limit = Threshold::KavgMs.info();
-        let davg_ms = asked.davg_ns as f64 / MILLISECOND as f64;
-        let is_flash = davg_ms < Threshold::FlashMs.info().flash;
-        let counts_ms = if is_flash { limit.flash } else { limit.classic };
+        let counts_ms = Threshold::KavgMs.beside(asked.davg_ns as f64 / MILLISECOND as f64);
         // More VMs wait longer.
         let (mut fits, mut waits) = (0, on_host + 1);
         while waits - fits > 1 {

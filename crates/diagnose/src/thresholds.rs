@@ -109,6 +109,12 @@ impl Threshold {
     pub fn info(self) -> &'static ThresholdInfo {
         &Self::TABLE[self as usize]
     }
+
+    /// What it is for a device whose quickest DAVG is `quickest_ms`, where nothing was asked for.
+    #[must_use]
+    pub fn beside(self, quickest_ms: f64) -> f64 {
+        Thresholds::default().for_device(quickest_ms).get(self)
+    }
 }
 
 /// A threshold that cannot be set, in one line.
