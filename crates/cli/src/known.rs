@@ -10,7 +10,7 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
-use engine::{DepthMode, DeviceConfig, Event, SchedPolicy};
+use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Disks, Mix, PolicyWait, Queues, Service};
@@ -200,7 +200,8 @@ impl Known<'_> {
         let mine = mine.map(|path| (&config.paths[path.index()], *path));
         let (dead, alive): (Vec<_>, Vec<_>) =
             mine.partition(|(_, path)| self.course.dead.contains_key(path));
-        let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
+        let optimized =
+            alive.iter().filter(|(path, _)| path.access == PathAccess::Optimized).count();
         let (name, round_robin_iops, working) = match policy {
             PathPolicy::Fixed => ("VMW_PSP_FIXED", None, 1),
             PathPolicy::MostRecentlyUsed => ("VMW_PSP_MRU", None, 1),

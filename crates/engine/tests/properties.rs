@@ -12,8 +12,8 @@ use counters::{
     Status, Time, VdiskId, VmId, VscsiId,
 };
 use engine::{
-    DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request,
-    SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
+    DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathAccess, PathConfig,
+    Request, SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
     codec::{Bytes, Field, Payload},
 };
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Version};
@@ -213,7 +213,7 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
         name: "vmhba1:C0:T1:L0".into(),
         device: DeviceId(0),
         adapter: AdapterId(0),
-        optimized: true,
+        access: PathAccess::Optimized,
     });
     let mut bench = Bench::new(host);
     for _ in 0..40 {
@@ -634,7 +634,7 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
         path_policy: PathPolicy::Fixed,
     };
     let (id, adapter) = (PathId(1), AdapterId(0));
-    let path = Part::Path { id, device: DeviceId(1), adapter, optimized: true };
+    let path = Part::Path { id, device: DeviceId(1), adapter, access: PathAccess::Optimized };
     for part in [device, path, disk(1, 1)] {
         assert!(bench.input(Input::Attach(part)), "{part:?}");
     }

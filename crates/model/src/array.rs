@@ -17,6 +17,7 @@ use crate::{
     cluster::Cluster,
     command::Command,
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
+    controllers::{Owned, Pair},
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
@@ -43,6 +44,7 @@ pub struct Array {
     random: Random,
     volumes: Vec<Volume>,
     port_count: usize,
+    controllers: Option<Pair>,
     cluster: Option<Cluster>,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
@@ -75,6 +77,7 @@ struct Volume {
     reserve_hold_ns: u64,
     /// The reservation that is not released; never, where there is none.
     stuck: Stuck,
+    owned: Owned,
     /// Its own queue, where that has a limit.
     queue: Option<Box<Queue>>,
 }
@@ -92,6 +95,7 @@ impl Array {
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             port_count: config.queues.ports.max(1) as usize,
+            controllers: config.queues.controllers.as_ref().map(Pair::new),
             cluster: config.capacity.as_ref().map(Cluster::new),
             ports: Self::ports(&config.queues),
             full: config.queues.full,
@@ -108,7 +112,8 @@ impl Array {
     ///
     /// A command that is refused is answered after one round trip: TASK SET FULL or BUSY at the limit
     /// of a queue, its port's or its volume's (section 7.3), RESERVATION CONFLICT while another host has the
-    /// LUN reserved (section 7.4).
+    /// LUN reserved (section 7.4). What comes to a controller that is out of order is not answered: it is
+    /// PATH LOST when its host has found that out.
     ///
     /// # Panics
     /// When the array has no such volume.
@@ -134,10 +139,16 @@ impl Array {
         if let Some(status) = refused {
             return self.refuse(arrive, status);
         }
+        let held = self.controllers.as_mut().map(|both| both.hold(arrive, at, &mut volume.owned));
+        let held_ns = match held {
+            None => 0,
+            Some(Ok(nanos)) => nanos,
+            Some(Err(lost)) => return self.lose(lost),
+        };
         self.outstanding += 1;
         let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
         let transfer = self.fabric.transfer(arrive, at, op, bytes);
-        let mut done = served + transfer.total_ns;
+        let mut done = served + transfer.total_ns + held_ns;
         match op {
             Op::Reserve => volume.reserve(done, host),
             Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
@@ -174,6 +185,16 @@ impl Array {
         let round_trip = self.fabric.out_ns + self.fabric.back_ns;
         let apart = if status == self.full { below(self.random.bits(), round_trip) } else { 0 };
         Answer { at: arrive + self.fabric.back_ns + apart, status, array_ns: 0 }
+    }
+
+    /// Says nothing: its host gives the command up then.
+    #[cold]
+    const fn lose(&self, at: Time) -> Answer {
+        Answer {
+            at: Time(at.0.saturating_add(self.fabric.back_ns)),
+            status: Status::PathLost,
+            array_ns: 0,
+        }
     }
 
     /// An answer of this status reached the host. A command that was refused never occupied the
@@ -227,6 +248,7 @@ impl Volume {
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
             stuck: config.stuck.unwrap_or(NOT_STUCK),
+            owned: Owned::by(config.owner),
             queue: of.queues.lun_limit.map(|limit| Box::new(Queue::new(limit))),
         }
     }

@@ -92,16 +92,16 @@ impl Fabric {
     }
 }
 
-/// One direction of a link: a FIFO station whose service is the size over the rate.
+/// One direction of a link, or whatever does so much a second: a FIFO station whose service is the size over the rate.
 #[derive(Clone, Debug)]
-struct Link {
+pub(crate) struct Link {
     free: Time,
     /// Nanoseconds a byte, with 32 fraction bits.
     byte_ns: u64,
 }
 
 impl Link {
-    fn new(bytes_per_sec: u64) -> Self {
+    pub(crate) fn new(bytes_per_sec: u64) -> Self {
         Self { free: Time::ZERO, byte_ns: (SECOND << 32) / bytes_per_sec.max(1) }
     }
 
@@ -111,7 +111,7 @@ impl Link {
     }
 
     /// Nanoseconds until `bytes` that are there now have crossed.
-    fn send(&mut self, now: Time, bytes: u32) -> u64 {
+    pub(crate) fn send(&mut self, now: Time, bytes: u32) -> u64 {
         let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
         self.free = self.free.max(now) + crossing_ns;
         self.free.since(now)
