@@ -304,6 +304,29 @@ fn a_reboot_frees_what_is_at_every_level_once() {
     }
 }
 
+#[test]
+fn a_standby_path_is_taken_by_fixed_as_its_first_and_by_mru_as_its_last() {
+    let mut host = impatient();
+    host.paths[0].access = PathAccess::Standby;
+    host.devices[0].path_policy = PathPolicy::Fixed;
+    let mut bench = Bench::new(host);
+    let mut goes_by = |input: Option<Input>| {
+        input.into_iter().for_each(|input| assert!(bench.input(input)));
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+        let path = bench.out[0].path.0;
+        bench.answer(0, Status::Good);
+        path
+    };
+    let policy = |policy| Some(Input::Set(Knob::PathPolicy { device: DeviceId(0), policy }));
+    let optimized = |up| Some(Input::Path { path: PathId(1), up });
+    assert_eq!(goes_by(None), 0);
+    assert_eq!(goes_by(policy(PathPolicy::MostRecentlyUsed)), 1);
+    assert_eq!(goes_by(optimized(false)), 0);
+    assert_eq!(goes_by(optimized(true)), 0, "it stays");
+    assert_eq!(goes_by(policy(PathPolicy::ROUND_ROBIN)), 1);
+    assert_eq!(goes_by(policy(PathPolicy::Fixed)), 0);
+}
+
 /// What the paths of a device have carried is told by each of them as the driver saw it, and what
 /// failed without a path by none.
 #[test]

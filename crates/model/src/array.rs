@@ -22,7 +22,7 @@ use crate::{
     qos::Bucket,
     queue::Queue,
     random::{Random, below},
-    service::{CurveUse, Service},
+    service::{ArrayUse, Service},
 };
 
 /// The array's answer to a command.
@@ -213,12 +213,13 @@ impl Array {
         matches!(self.service, Service::Curve { .. })
     }
 
-    /// How its measured curve was used; `None` when it has none.
+    /// How its measured curve was used, and its controllers, where it has them.
     #[must_use]
-    pub const fn curve_use(&self) -> Option<CurveUse> {
+    pub fn used(&self) -> ArrayUse {
+        let handed_over = self.controllers.as_ref().map_or(0, Pair::handed_over);
         match &self.service {
-            Service::Curve { read, .. } => Some(*read),
-            _ => None,
+            Service::Curve { read, .. } => ArrayUse { handed_over, ..*read },
+            _ => ArrayUse { handed_over, ..ArrayUse::default() },
         }
     }
 

@@ -8,7 +8,7 @@
 //!
 //! What a command waits here is added to its service, as time on a link is.
 
-use counters::Time;
+use counters::{SECOND, Time};
 
 use crate::{config::Controllers, fabric::Link};
 
@@ -18,6 +18,7 @@ pub(crate) struct Pair {
     config: Controllers,
     /// What each does a second, where that has a limit.
     gates: Option<[Link; 2]>,
+    handed_over: u64,
 }
 
 /// Whose a volume is.
@@ -37,7 +38,12 @@ impl Owned {
 impl Pair {
     pub(crate) fn new(config: &Controllers) -> Self {
         let gate = config.iops.map(|iops| Link::new(u64::from(iops)));
-        Self { config: *config, gates: gate.map(|gate| [gate.clone(), gate]) }
+        Self { config: *config, gates: gate.map(|gate| [gate.clone(), gate]), handed_over: 0 }
+    }
+
+    /// How often a volume went over because a command for it came to the other one.
+    pub(crate) const fn handed_over(&self) -> u64 {
+        self.handed_over
     }
 
     /// A command for a volume arrives at a port: for how many nanoseconds it is held beside its service; or
@@ -52,10 +58,13 @@ impl Pair {
         let Controllers { extra_ns, takeover_ns, outages, dead_after_ns, active_passive, .. } =
             self.config;
         if outages[at].holds(arrive) {
-            return Err(arrive.max(outages[at].from + dead_after_ns));
+            let known = outages[at].from + dead_after_ns;
+            // A host that takes the path to be up all the same does not ask without an end at one instant.
+            return Err(if arrive < known { known } else { arrive + dead_after_ns.max(SECOND) });
         }
         let owner = if active_passive {
             if volume.owner != at {
+                self.handed_over += 1;
                 *volume = Owned { owner: at, ready: volume.ready.max(arrive) + takeover_ns };
             }
             at

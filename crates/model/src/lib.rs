@@ -31,5 +31,5 @@ pub use config::{
     WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
-pub use service::CurveUse;
+pub use service::ArrayUse;
 pub use workload::Workload;
