@@ -17,7 +17,7 @@ use crate::{
     cluster::Cluster,
     command::Command,
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
-    controllers::{Owned, Pair},
+    controllers::Pair,
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
@@ -77,7 +77,6 @@ struct Volume {
     reserve_hold_ns: u64,
     /// The reservation that is not released; never, where there is none.
     stuck: Stuck,
-    owned: Owned,
     /// Its own queue, where that has a limit.
     queue: Option<Box<Queue>>,
 }
@@ -95,7 +94,11 @@ impl Array {
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             port_count: config.queues.ports.max(1) as usize,
-            controllers: config.queues.controllers.as_ref().map(Pair::new),
+            controllers: config
+                .queues
+                .controllers
+                .as_ref()
+                .map(|both| Pair::new(both, &config.volumes)),
             cluster: config.capacity.as_ref().map(Cluster::new),
             ports: Self::ports(&config.queues),
             full: config.queues.full,
@@ -127,7 +130,16 @@ impl Array {
         let volume = &mut self.volumes[volume as usize];
         let at = match self.port_count {
             1 => 0,
-            ports => Queues::port_of(host as usize, path as usize, ports),
+            ports => {
+                let at = Queues::port_of(host as usize, path as usize, ports);
+                if let Some(both) = &mut self.controllers {
+                    match both.hold(arrive, at, command.volume) {
+                        Ok(held) => self.fabric.held = held,
+                        Err(lost) => return self.lose(lost),
+                    }
+                }
+                at
+            }
         };
         let mut port = self.ports.get_mut(at);
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
@@ -139,16 +151,10 @@ impl Array {
         if let Some(status) = refused {
             return self.refuse(arrive, status);
         }
-        let held = self.controllers.as_mut().map(|both| both.hold(arrive, at, &mut volume.owned));
-        let held_ns = match held {
-            None => 0,
-            Some(Ok(nanos)) => nanos,
-            Some(Err(lost)) => return self.lose(lost),
-        };
         self.outstanding += 1;
         let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
         let transfer = self.fabric.transfer(arrive, at, op, bytes);
-        let mut done = served + transfer.total_ns + held_ns;
+        let mut done = served + transfer.total_ns;
         match op {
             Op::Reserve => volume.reserve(done, host),
             Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
@@ -249,7 +255,6 @@ impl Volume {
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
             stuck: config.stuck.unwrap_or(NOT_STUCK),
-            owned: Owned::by(config.owner),
             queue: of.queues.lun_limit.map(|limit| Box::new(Queue::new(limit))),
         }
     }

@@ -8,37 +8,38 @@
 //!
 //! What a command waits here is added to its service, as time on a link is.
 
+use alloc::boxed::Box;
+
 use counters::{SECOND, Time};
 
-use crate::{config::Controllers, fabric::Link};
+use crate::{
+    config::{Controllers, VolumeConfig},
+    fabric::Held,
+};
 
 /// The controllers of an array at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     config: Controllers,
-    /// What each does a second, where that has a limit.
-    gates: Option<[Link; 2]>,
+    volumes: Box<[Owned]>,
     handed_over: u64,
 }
 
 /// Whose a volume is.
-#[derive(Clone, Debug)]
-pub(crate) struct Owned {
+#[derive(Clone, Copy, Debug)]
+struct Owned {
     owner: usize,
     /// When the last one to take it over had done so.
     ready: Time,
 }
 
-impl Owned {
-    pub(crate) fn by(owner: u8) -> Self {
-        Self { owner: usize::from(owner & 1), ready: Time::ZERO }
-    }
-}
-
 impl Pair {
-    pub(crate) fn new(config: &Controllers) -> Self {
-        let gate = config.iops.map(|iops| Link::new(u64::from(iops)));
-        Self { config: *config, gates: gate.map(|gate| [gate.clone(), gate]), handed_over: 0 }
+    pub(crate) fn new(config: &Controllers, volumes: &[VolumeConfig]) -> Self {
+        let owned = |volume: &VolumeConfig| Owned {
+            owner: usize::from(volume.owner & 1),
+            ready: Time::ZERO,
+        };
+        Self { config: *config, volumes: volumes.iter().map(owned).collect(), handed_over: 0 }
     }
 
     /// How often a volume went over because a command for it came to the other one.
@@ -46,15 +47,12 @@ impl Pair {
         self.handed_over
     }
 
-    /// A command for a volume arrives at a port: for how many nanoseconds it is held beside its service; or
-    /// when its host gives it up, because nobody is there.
-    pub(crate) fn hold(
-        &mut self,
-        arrive: Time,
-        port: usize,
-        volume: &mut Owned,
-    ) -> Result<u64, Time> {
+    /// A command for a volume arrives at a port: who works on it, and how long it is held before that; or when
+    /// its host gives it up, because nobody is there.
+    #[cold]
+    pub(crate) fn hold(&mut self, arrive: Time, port: usize, volume: u32) -> Result<Held, Time> {
         let at = Controllers::of_port(port);
+        let volume = &mut self.volumes[volume as usize];
         let Controllers { extra_ns, takeover_ns, outages, dead_after_ns, active_passive, .. } =
             self.config;
         if outages[at].holds(arrive) {
@@ -78,8 +76,7 @@ impl Pair {
             if is_out { 1 - volume.owner } else { volume.owner }
         };
         let extra_ns = if owner == at { 0 } else { extra_ns };
-        let gate = self.gates.as_mut().map_or(0, |gates| gates[owner].send(arrive, 1));
         let taking_ns = volume.ready.0.saturating_sub(arrive.0);
-        Ok(taking_ns.saturating_add(extra_ns).saturating_add(gate))
+        Ok(Held { by: owner, ns: taking_ns.saturating_add(extra_ns) })
     }
 }
