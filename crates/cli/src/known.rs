@@ -10,10 +10,10 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
-use engine::{DepthMode, DeviceConfig, Event, SchedPolicy};
+use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
-use model::{ArrayConfig, Disks, Mix, PolicyWait, Queues, Service};
+use model::{ArrayConfig, Controllers, Disks, Mix, PolicyWait, Queues, Service};
 use scenario::{Action, Array, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, WindowView};
 
@@ -200,7 +200,8 @@ impl Known<'_> {
         let mine = mine.map(|path| (&config.paths[path.index()], *path));
         let (dead, alive): (Vec<_>, Vec<_>) =
             mine.partition(|(_, path)| self.course.dead.contains_key(path));
-        let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
+        let optimized =
+            alive.iter().filter(|(path, _)| path.access == PathAccess::Optimized).count();
         let (name, round_robin_iops, working) = match policy {
             PathPolicy::Fixed => ("VMW_PSP_FIXED", None, 1),
             PathPolicy::MostRecentlyUsed => ("VMW_PSP_MRU", None, 1),
@@ -422,6 +423,8 @@ struct Load {
     bytes: [f64; 2],
     /// The same of each port.
     ports: Vec<[f64; 2]>,
+    /// Commands that came to each controller.
+    controllers: [f64; 2],
 }
 
 /// How busy each array of a scenario is in each sample, and who has commands there.
@@ -441,10 +444,7 @@ fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Ve
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
-            busy: loads
-                .iter()
-                .filter_map(|load| busy(&array.config.service, load.served))
-                .collect(),
+            busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
             link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
             users: Vec::new(),
         })
@@ -496,6 +496,7 @@ fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recordi
             let port = Queues::port_of(index, place, load.ports.len());
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
             add_bytes(&mut load.ports[port], value);
+            load.controllers[Controllers::of_port(port)] += value(Counter::Commands);
         }
     }
 }
@@ -566,16 +567,19 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
     Some(all_ns as f64 / MILLISECOND as f64)
 }
 
-/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end. What disks
-/// do goes by where it is.
-fn busy(service: &Service, served: f64) -> Option<f64> {
-    let (count, mean_ns) = match service {
+/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end; of the controller
+/// that has more to do, where that is more. What disks do goes by where it is.
+fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    let (count, mean_ns) = match &array.service {
         Service::Servers { servers: count, mean_ns, .. }
         | Service::Spindles { spindles: count, mean_ns, .. } => (*count, *mean_ns),
         Service::Disks(_) => return None,
         Service::Curve(points) => *points.last()?,
     };
-    Some((served * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))
+    let most = load.controllers[0].max(load.controllers[1]);
+    let iops = array.queues.controllers.and_then(|controllers| controllers.iops);
+    let controller = iops.map_or(0.0, |iops| most / f64::from(iops));
+    Some((load.served * mean_ns as f64 / 1e9 / f64::from(count)).max(controller).min(1.0))
 }
 
 /// The share of its fullest link that is in use; `None` where it has none with a limit.

@@ -63,7 +63,7 @@ fn found(report: &Report) -> impl Iterator<Item = String> {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [external, demand, unheard, over, spans, depths, curves, vms, unreserved, overbooked]
+    [external, demand, unheard, over, spans, depths, curves, thrash, vms, unreserved, overbooked]
         .map(|kind| kind(report, index))
         .concat()
 }
@@ -251,7 +251,7 @@ fn depths(report: &Report, index: usize) -> Vec<String> {
 
 /// Arrays that had more outstanding than was measured.
 fn curves(report: &Report, index: usize) -> Vec<String> {
-    let arrays = report.scenario.arrays.iter().zip(&report.outcome.curves[index]);
+    let arrays = report.scenario.arrays.iter().zip(&report.outcome.used[index]);
     let lines = arrays.filter_map(|(array, read)| {
         let Service::Curve(points) = &array.config.service else { return None };
         let (last, _) = points.last()?;
@@ -265,6 +265,21 @@ fn curves(report: &Report, index: usize) -> Vec<String> {
         })
     });
     few(lines, "arrays beyond their measured curves")
+}
+
+/// Arrays whose volumes went from one controller to the other oftener than a failure and its end make each go.
+fn thrash(report: &Report, index: usize) -> Vec<String> {
+    let arrays = report.scenario.arrays.iter().zip(&report.outcome.used[index]);
+    let lines = arrays.filter(|(array, used)| used.handed_over > 2 * array.volumes.len() as u64);
+    let lines = lines.map(|(array, used)| {
+        format!(
+            "array {}: path thrash, volumes went from one controller to the other {} times; hosts come to \
+             both, as with VMW_PSP_FIXED, and VMW_PSP_MRU stays with one",
+            clean(&array.name),
+            used.handed_over
+        )
+    });
+    few(lines, "arrays with path thrash")
 }
 
 /// VMs that are on at the end of the window, when they are not as many as those of the beginning. One that

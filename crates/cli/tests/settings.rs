@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path};
 use common::kavg;
 use counters::{AdapterId, DeviceId, DeviceKind, Time, VdiskId, VmId};
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, PathConfig,
-    ThrottleMode,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, PathAccess,
+    PathConfig, ThrottleMode,
 };
 use knobs::{
     Allocation, Disks, Driver, GuestOs, IoControl, Knob, Line, PathPolicy, Refusal, Version,
@@ -119,7 +119,7 @@ impl Host {
                     name: format!("vmhba1:C0:T0:L{place}"),
                     device: DeviceId::new(place),
                     adapter: AdapterId::new(0),
-                    optimized: true,
+                    access: PathAccess::Optimized,
                 })
                 .collect(),
             vms: Vec::new(),

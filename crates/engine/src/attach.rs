@@ -36,8 +36,8 @@ impl Stack {
                 &DeviceConfig { name, kind, dsnro, policy, path_policy },
                 out,
             ),
-            Part::Path { id, device, adapter, optimized } => {
-                self.attach_path(id, &PathConfig { name, device, adapter, optimized }, out)
+            Part::Path { id, device, adapter, access } => {
+                self.attach_path(id, &PathConfig { name, device, adapter, access }, out)
             }
             Part::Vscsi { id, vm, controller, depth, max_transfer } => {
                 at_least_one(depth)?;
@@ -333,8 +333,8 @@ impl DeviceConfig {
 
 impl PathConfig {
     const fn part(&self, id: PathId) -> Part {
-        let Self { device, adapter, optimized, .. } = *self;
-        Part::Path { id, device, adapter, optimized }
+        let Self { device, adapter, access, .. } = *self;
+        Part::Path { id, device, adapter, access }
     }
 }
 

@@ -18,7 +18,7 @@ use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PathPolicy, Version};
 pub use crate::bytes::{Bytes, Damage, Payload};
 use crate::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
-    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    PathAccess, PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 
 /// What can be put into bytes and taken out of them.
@@ -142,7 +142,7 @@ choices! {
     Part {
         1 Adapter { id, driver, lun_depth, depth, timeout_ns },
         2 Device { id, kind, dsnro, policy, path_policy },
-        3 Path { id, device, adapter, optimized },
+        3 Path { id, device, adapter, access },
         4 Vscsi { id, vm, controller, depth, max_transfer },
         5 Vdisk {
             id, vscsi, device, depth, max_transfer, allocation, powered_on, system, timeout_ns
@@ -211,7 +211,7 @@ records! {
     }
     AdapterConfig { name, driver, lun_depth, depth, timeout_ns }
     DeviceConfig { name, kind, dsnro, policy, path_policy }
-    PathConfig { name, device, adapter, optimized }
+    PathConfig { name, device, adapter, access }
     VmConfig { name, world, system, powered_on, timeout_ns }
     VscsiConfig { vm, controller, depth, max_transfer }
     VdiskConfig { name, vm, vscsi, device, depth, allocation }
@@ -234,7 +234,7 @@ macro_rules! places {
     )*};
 }
 
-places!(Op, Version, Controller);
+places!(Op, Version, Controller, PathAccess);
 
 fn place<T: Copy>(from: &mut Bytes<'_>, all: &[T]) -> Result<T, Damage> {
     let place: usize = from.number()?;
@@ -465,7 +465,7 @@ mod tests {
                 name: "vmhba1:C0:T0:L0".into(),
                 device: DeviceId(0),
                 adapter: AdapterId(0),
-                optimized: true,
+                access: PathAccess::Optimized,
             }],
             vms: vec![VmConfig {
                 name: "vm0".into(),

@@ -84,8 +84,26 @@ pub struct PathConfig {
     pub device: DeviceId,
     /// The adapter it leaves by.
     pub adapter: AdapterId,
-    /// Active-optimised; others are used only when no such path is up.
-    pub optimized: bool,
+    /// What the array is to commands that come over it.
+    pub access: PathAccess,
+}
+
+/// What an array is to commands of a path, as it tells its hosts (ALUA). Paths that are not optimized are
+/// used only when no path of the device that is optimized is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathAccess {
+    /// It serves them by the controller that does not own the device.
+    NonOptimized,
+    /// It serves them by the one that does; so does an array that makes no difference.
+    Optimized,
+    /// It hands the device over to the controller that they came to. The policy Fixed goes to its first path and
+    /// has that done; the path used last is as good as any once it was done.
+    Standby,
+}
+
+impl PathAccess {
+    /// In the order of their values.
+    pub const ALL: [Self; 3] = [Self::NonOptimized, Self::Optimized, Self::Standby];
 }
 
 /// A virtual machine.

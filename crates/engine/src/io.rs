@@ -7,7 +7,7 @@ use counters::{
 
 use knobs::{Allocation, Driver, Knob, PathPolicy};
 
-use crate::SchedPolicy;
+use crate::{PathAccess, SchedPolicy};
 
 /// An I/O as a guest issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub enum Part {
         path_policy: PathPolicy,
     },
     /// As [`PathConfig`](crate::PathConfig); it is up.
-    Path { id: PathId, device: DeviceId, adapter: AdapterId, optimized: bool },
+    Path { id: PathId, device: DeviceId, adapter: AdapterId, access: PathAccess },
     /// As [`VscsiConfig`](crate::VscsiConfig); its VM may be the next one.
     Vscsi { id: VscsiId, vm: VmId, controller: Controller, depth: u32, max_transfer: u32 },
     /// As [`VdiskConfig`](crate::VdiskConfig), with what it takes from the

@@ -51,8 +51,8 @@ mod world;
 
 pub use ahead::Fetch;
 pub use config::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
-    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig, WEIGHT_SCALE,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathAccess, PathConfig,
+    SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig, WEIGHT_SCALE,
 };
 pub use engine::{DeviceLimits, Engine};
 pub use error::Error;

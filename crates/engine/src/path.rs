@@ -4,8 +4,8 @@
 //! A path takes as many commands as its driver's depth. As long as the device's limit is that of
 //! one path, nothing waits here; it does when the limit is the sum over several.
 //!
-//! Active-optimised paths are used; others only when no such path is up. A device without a path
-//! holds its queue (all paths down).
+//! Active-optimised paths are used; others only when no such path is up, but for those to a controller
+//! that takes the device over when it is asked. A device without a path holds its queue (all paths down).
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use counters::{AdapterId, DeviceId, Direction, GateCounters, IoTotals, PathId, S
 use knobs::PathPolicy;
 
 use crate::{
-    PathConfig,
+    PathAccess, PathConfig,
     codec::records,
     slab::{Io, Queue, State},
 };
@@ -41,7 +41,7 @@ pub(crate) struct Path {
     /// How often it went down, modulo 65,536: what was sent before the last time is lost. An
     /// instant would not tell what was sent before from what is sent after it.
     pub(crate) losses: u16,
-    optimized: bool,
+    access: PathAccess,
     /// What the latency policy measured in its present evaluation.
     sampled: u32,
     sampled_ns: u64,
@@ -82,7 +82,7 @@ impl Path {
             is_lost: false,
             is_gone: false,
             losses: 0,
-            optimized: config.optimized,
+            access: config.access,
             sampled: 0,
             sampled_ns: 0,
         }
@@ -136,7 +136,7 @@ impl Path {
     /// It is attached again.
     pub(crate) const fn come_back(&mut self, config: &PathConfig) {
         (self.up, self.is_lost, self.is_gone) = (true, false, false);
-        self.optimized = config.optimized;
+        self.access = config.access;
     }
 
     /// Counts an I/O that ended here after waiting at gates for so long.
@@ -194,6 +194,10 @@ impl Selector {
     }
 
     pub(crate) fn set_policy(&mut self, policy: PathPolicy, all: &[Path]) {
+        if self.policy == PathPolicy::Fixed {
+            // Its first path is where the others begin as well, but for one that it had activated.
+            self.in_use = None;
+        }
         self.policy = policy;
         self.next_evaluation = Time::ZERO;
         self.probes_left = 0;
@@ -345,15 +349,22 @@ impl Selector {
         let path = &all[self.paths[at].index()];
         let optimized_is_up = || {
             let mut of_device = self.paths.iter().map(|id| &all[id.index()]);
-            of_device.any(|other| other.is_usable() && other.optimized)
+            of_device.any(|other| other.is_usable() && other.access == PathAccess::Optimized)
         };
-        path.is_usable() && (path.optimized || !optimized_is_up())
+        let is_good = match (path.access, self.policy) {
+            (PathAccess::Optimized, _) | (PathAccess::Standby, PathPolicy::Fixed) => true,
+            (PathAccess::Standby, PathPolicy::MostRecentlyUsed) => {
+                self.in_use == Some(self.paths[at])
+            }
+            _ => false,
+        };
+        path.is_usable() && (is_good || !optimized_is_up())
     }
 }
 
 records! {
     Path {
-        counters, is_first, stays, queue, device, adapter, up, is_lost, is_gone, losses, optimized,
+        counters, is_first, stays, queue, device, adapter, up, is_lost, is_gone, losses, access,
         sampled, sampled_ns,
     }
     Stays { taken, left, path_ns, adapter_ns, driver_ns }

@@ -12,8 +12,8 @@ use counters::{
     Status, Time, VdiskId, VmId, VscsiId,
 };
 use engine::{
-    DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request,
-    SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
+    DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathAccess, PathConfig,
+    Request, SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
     codec::{Bytes, Field, Payload},
 };
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Version};
@@ -213,7 +213,7 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
         name: "vmhba1:C0:T1:L0".into(),
         device: DeviceId(0),
         adapter: AdapterId(0),
-        optimized: true,
+        access: PathAccess::Optimized,
     });
     let mut bench = Bench::new(host);
     for _ in 0..40 {
@@ -302,6 +302,29 @@ fn a_reboot_frees_what_is_at_every_level_once() {
         let disk = &counters_of(&bench.engine).vdisks[0];
         assert_eq!((disk.aborts, disk.offered), (100 * round, 100 * round));
     }
+}
+
+#[test]
+fn a_standby_path_is_taken_by_fixed_as_its_first_and_by_mru_as_its_last() {
+    let mut host = impatient();
+    host.paths[0].access = PathAccess::Standby;
+    host.devices[0].path_policy = PathPolicy::Fixed;
+    let mut bench = Bench::new(host);
+    let mut goes_by = |input: Option<Input>| {
+        input.into_iter().for_each(|input| assert!(bench.input(input)));
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+        let path = bench.out[0].path.0;
+        bench.answer(0, Status::Good);
+        path
+    };
+    let policy = |policy| Some(Input::Set(Knob::PathPolicy { device: DeviceId(0), policy }));
+    let optimized = |up| Some(Input::Path { path: PathId(1), up });
+    assert_eq!(goes_by(None), 0);
+    assert_eq!(goes_by(policy(PathPolicy::MostRecentlyUsed)), 1);
+    assert_eq!(goes_by(optimized(false)), 0);
+    assert_eq!(goes_by(optimized(true)), 0, "it stays");
+    assert_eq!(goes_by(policy(PathPolicy::ROUND_ROBIN)), 1);
+    assert_eq!(goes_by(policy(PathPolicy::Fixed)), 0);
 }
 
 /// What the paths of a device have carried is told by each of them as the driver saw it, and what
@@ -634,7 +657,7 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
         path_policy: PathPolicy::Fixed,
     };
     let (id, adapter) = (PathId(1), AdapterId(0));
-    let path = Part::Path { id, device: DeviceId(1), adapter, optimized: true };
+    let path = Part::Path { id, device: DeviceId(1), adapter, access: PathAccess::Optimized };
     for part in [device, path, disk(1, 1)] {
         assert!(bench.input(Input::Attach(part)), "{part:?}");
     }

@@ -6,7 +6,7 @@ use counters::{
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, Output,
-    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    PathAccess, PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 
@@ -28,7 +28,7 @@ pub(crate) fn host(name: &str) -> HostConfig {
         name: format!("vmhba{index}:C0:T0:L0"),
         device: DeviceId(0),
         adapter: AdapterId(0),
-        optimized: index == 0,
+        access: if index == 0 { PathAccess::Optimized } else { PathAccess::NonOptimized },
     };
     let vm = |index: u16| VmConfig {
         name: format!("vm{index}"),

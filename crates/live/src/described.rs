@@ -4,6 +4,7 @@ use control::{
     Adapter, Congestion, Device, Disk, HostState, Path, StoragePolicy, Throttle, Totals, Vm, World,
 };
 use counters::{DeviceKind, Direction, GateCounters, HostSnapshot, IoTotals, VdiskCounters};
+use engine::PathAccess;
 use knobs::{Advanced, Allocation, IoControl, Knob, Setting};
 use scenario::Host;
 
@@ -44,7 +45,7 @@ pub(crate) fn describe(
         device: path.device.index() as u32,
         adapter: path.adapter.index() as u32,
         up: *up,
-        optimized: path.optimized,
+        optimized: path.access == PathAccess::Optimized,
     });
     let vms = config.vms.iter().map(|vm| Vm { name: vm.name.clone(), world: vm.world });
     let in_version = |info: &&knobs::AdvancedInfo| info.option.exists_in(config.version);

@@ -17,11 +17,12 @@ use crate::{
     cluster::Cluster,
     command::Command,
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
+    controllers::Pair,
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
     random::{Random, below},
-    service::{CurveUse, Service},
+    service::{ArrayUse, Service},
 };
 
 /// The array's answer to a command.
@@ -43,6 +44,7 @@ pub struct Array {
     random: Random,
     volumes: Vec<Volume>,
     port_count: usize,
+    controllers: Option<Pair>,
     cluster: Option<Cluster>,
     /// Of each port, where they have a limit.
     ports: Vec<Queue>,
@@ -92,6 +94,11 @@ impl Array {
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             port_count: config.queues.ports.max(1) as usize,
+            controllers: config
+                .queues
+                .controllers
+                .as_ref()
+                .map(|both| Pair::new(both, &config.volumes)),
             cluster: config.capacity.as_ref().map(Cluster::new),
             ports: Self::ports(&config.queues),
             full: config.queues.full,
@@ -108,7 +115,8 @@ impl Array {
     ///
     /// A command that is refused is answered after one round trip: TASK SET FULL or BUSY at the limit
     /// of a queue, its port's or its volume's (section 7.3), RESERVATION CONFLICT while another host has the
-    /// LUN reserved (section 7.4).
+    /// LUN reserved (section 7.4). What comes to a controller that is out of order is not answered: it is
+    /// PATH LOST when its host has found that out.
     ///
     /// # Panics
     /// When the array has no such volume.
@@ -122,7 +130,16 @@ impl Array {
         let volume = &mut self.volumes[volume as usize];
         let at = match self.port_count {
             1 => 0,
-            ports => Queues::port_of(host as usize, path as usize, ports),
+            ports => {
+                let at = Queues::port_of(host as usize, path as usize, ports);
+                if let Some(both) = &mut self.controllers {
+                    match both.hold(arrive, at, command.volume) {
+                        Ok(held) => self.fabric.held = held,
+                        Err(lost) => return self.lose(lost),
+                    }
+                }
+                at
+            }
         };
         let mut port = self.ports.get_mut(at);
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
@@ -176,6 +193,16 @@ impl Array {
         Answer { at: arrive + self.fabric.back_ns + apart, status, array_ns: 0 }
     }
 
+    /// Says nothing: its host gives the command up then.
+    #[cold]
+    const fn lose(&self, at: Time) -> Answer {
+        Answer {
+            at: Time(at.0.saturating_add(self.fabric.back_ns)),
+            status: Status::PathLost,
+            array_ns: 0,
+        }
+    }
+
     /// An answer of this status reached the host. A command that was refused never occupied the
     /// array; any other leaves it.
     #[inline]
@@ -192,12 +219,13 @@ impl Array {
         matches!(self.service, Service::Curve { .. })
     }
 
-    /// How its measured curve was used; `None` when it has none.
+    /// How its measured curve was used, and its controllers, where it has them.
     #[must_use]
-    pub const fn curve_use(&self) -> Option<CurveUse> {
+    pub fn used(&self) -> ArrayUse {
+        let handed_over = self.controllers.as_ref().map_or(0, Pair::handed_over);
         match &self.service {
-            Service::Curve { read, .. } => Some(*read),
-            _ => None,
+            Service::Curve { read, .. } => ArrayUse { handed_over, ..*read },
+            _ => ArrayUse { handed_over, ..ArrayUse::default() },
         }
     }
 

@@ -173,6 +173,60 @@ pub struct Queues {
     pub lun_limit: Option<u32>,
     /// What is answered where there is no place: TASK SET FULL, or BUSY [KB-QF; section 7.3].
     pub full: Status,
+    /// To whom the ports belong in turn; `None` where that makes no difference.
+    pub controllers: Option<Controllers>,
+}
+
+/// Two controllers (section 7.2). A volume belongs to one of them; when that fails, the other one takes it over,
+/// and gives it back when it is there again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// Commands a second that each does for the volumes that it has, above 0; `None` is unlimited.
+    pub iops: Option<u32>,
+    /// Nanoseconds that a command takes longer which came to the one that does not have its volume.
+    pub extra_ns: u64,
+    /// Nanoseconds that it takes until a volume has gone over; its commands wait.
+    pub takeover_ns: u64,
+    /// Nanoseconds after which hosts know that a controller is out of order; what they sent it is lost then.
+    pub dead_after_ns: u64,
+    /// Whether a volume goes over to the controller that a command for it comes to.
+    pub active_passive: bool,
+    /// When each is out of order.
+    pub outages: [Outage; 2],
+}
+
+impl Controllers {
+    /// To which of the two, 0 or 1, a port belongs.
+    #[must_use]
+    pub const fn of_port(port: usize) -> usize {
+        port % 2
+    }
+
+    /// To which of them a path of a host leads, by the places of both: they have as many ports.
+    #[must_use]
+    pub const fn of_path(host: usize, path: usize) -> usize {
+        Self::of_port(Queues::port_of(host, path, 2))
+    }
+}
+
+/// When a controller is out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// From this moment on; [`Time::NEVER`] where it does not fail.
+    pub from: Time,
+    /// Until before this one; [`Time::NEVER`] where it does not come back.
+    pub until: Time,
+}
+
+impl Outage {
+    /// Never.
+    pub const NONE: Self = Self { from: Time::NEVER, until: Time::NEVER };
+
+    /// Whether it is out of order then.
+    #[must_use]
+    pub fn holds(&self, at: Time) -> bool {
+        (self.from..self.until).contains(&at)
+    }
 }
 
 /// Without limits.
@@ -184,6 +238,7 @@ impl Default for Queues {
             port_bytes_per_sec: None,
             lun_limit: None,
             full: Status::TaskSetFull,
+            controllers: None,
         }
     }
 }
@@ -220,6 +275,8 @@ pub struct VolumeConfig {
     pub reserve_hold_ns: u64,
     /// A reservation that its host does not release; `None` is none.
     pub stuck: Option<Stuck>,
+    /// Which of two controllers owns it, 0 or 1.
+    pub owner: u8,
 }
 
 /// A host keeps the whole LUN reserved and goes on with its own I/O: all others conflict.

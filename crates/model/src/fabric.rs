@@ -20,6 +20,17 @@ pub(crate) struct Fabric {
     links: Option<[Link; 2]>,
     /// The same of each port; empty is unlimited.
     ports: Vec<[Link; 2]>,
+    /// What each of two controllers does a second, where that has a limit.
+    gates: Option<[Link; 2]>,
+    /// Of the command that comes next, where there are controllers.
+    pub(crate) held: Held,
+}
+
+/// Which of two controllers works on a command, and for how long it is held before that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) by: usize,
+    pub(crate) ns: u64,
 }
 
 /// What data cost a command, beside the way out and back.
@@ -34,6 +45,10 @@ pub(crate) struct Transfer {
 impl Fabric {
     pub(crate) fn new(config: &ArrayConfig) -> Self {
         let out_ns = config.round_trip_ns / 2;
+        // Ports of controllers have links, be they without an end: who has none asks for no more.
+        let unlimited = config.queues.controllers.map(|_| u64::MAX);
+        let rate = config.queues.port_bytes_per_sec.or(unlimited);
+        let iops = config.queues.controllers.and_then(|both| both.iops);
         let (unsolicited, max_burst) = match config.write_protocol {
             WriteProtocol::TransferReady => (0, u32::MAX),
             WriteProtocol::Immediate { unsolicited, max_burst } => (unsolicited, max_burst.max(1)),
@@ -44,15 +59,17 @@ impl Fabric {
             unsolicited,
             max_burst,
             links: config.link_bytes_per_sec.map(Link::pair),
-            ports: config.queues.port_bytes_per_sec.map_or_else(Vec::new, |rate| {
+            ports: rate.map_or_else(Vec::new, |rate| {
                 vec![Link::pair(rate); config.queues.ports.max(1) as usize]
             }),
+            gates: iops.map(|iops| Link::pair(iops.into())),
+            held: Held::default(),
         }
     }
 
     /// Moves the data of a command that arrives at the array now, by one of its ports.
     ///
-    /// Time on the link and further round trips are added to the service instead of standing
+    /// Time on the link, for a controller and further round trips are added to the service instead of standing
     /// before it: then commands reach the servers in the order of dispatch, the sum and the rate
     /// are the same, and writes that wait for the link do not delay reads that need not.
     ///
@@ -76,9 +93,17 @@ impl Fabric {
             ns.saturating_add(pair[usize::from(writes)].send(arrive + ns, moved))
         });
         Transfer {
-            total_ns: rounds_ns.saturating_add(link_ns),
+            total_ns: rounds_ns.saturating_add(link_ns).saturating_add(self.controller(arrive)),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },
         }
+    }
+
+    /// Nanoseconds that the command which has come waits for its controller.
+    #[cold]
+    fn controller(&mut self, arrive: Time) -> u64 {
+        let Held { by, ns } = self.held;
+        let gate = self.gates.as_mut().map_or(0, |gates| gates[by].send(arrive, 1));
+        ns.saturating_add(gate)
     }
 
     /// Round trips of a write after the first (sections 7.1 and 7.5).
@@ -92,7 +117,7 @@ impl Fabric {
     }
 }
 
-/// One direction of a link: a FIFO station whose service is the size over the rate.
+/// One direction of a link, or whatever does so much a second: a FIFO station whose service is the size over the rate.
 #[derive(Clone, Debug)]
 struct Link {
     free: Time,

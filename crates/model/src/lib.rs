@@ -9,6 +9,7 @@ mod arrival;
 mod cluster;
 mod command;
 mod config;
+mod controllers;
 mod disks;
 mod fabric;
 mod pace;
@@ -25,10 +26,10 @@ pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
 pub use command::Command;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Capacity, Cost, Disks, Front, Mix, Others, Qos, Queues,
-    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX,
-    WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Controllers, Cost, Disks, Front, Mix, Others,
+    Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
+    WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
-pub use service::CurveUse;
+pub use service::ArrayUse;
 pub use workload::Workload;

@@ -29,16 +29,18 @@ pub(crate) enum Service {
     /// Something is before the rest.
     Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
-    Curve { points: Box<[(u32, u64)]>, read: CurveUse },
+    Curve { points: Box<[(u32, u64)]>, read: ArrayUse },
 }
 
-/// How often a measured curve was read, and how often where nobody had measured.
+/// How often a measured curve was read, and how often where nobody had measured; and volumes that went over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CurveUse {
+pub struct ArrayUse {
     /// Commands served.
     pub served: u64,
     /// Those that came when more were outstanding than at the curve's last point.
     pub beyond: u64,
+    /// Times that a command for a volume came to the controller which did not have it, and got it.
+    pub handed_over: u64,
 }
 
 /// Equal FIFO servers.
@@ -85,7 +87,7 @@ impl Service {
                 Self::Disks { disks: Disks::new(disks), write_cache_ns: disks.write_cache_ns }
             }
             config::Service::Curve(points) => {
-                Self::Curve { points: points.as_slice().into(), read: CurveUse::default() }
+                Self::Curve { points: points.as_slice().into(), read: ArrayUse::default() }
             }
         }
     }

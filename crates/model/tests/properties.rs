@@ -2,9 +2,9 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Cost, Disks, Front, Mix, Others,
-    Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, VolumeConfig, Workload,
-    WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Controllers, Cost, Disks, Front,
+    Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread,
+    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -77,15 +77,29 @@ fn qos() -> impl Strategy<Value = Qos> {
 }
 
 prop_compose! {
+    fn controllers()(
+        iops in proptest::option::of(short_number()),
+        (extra_ns, takeover_ns, dead_after_ns) in (number(), number(), number()),
+        active_passive in proptest::bool::ANY,
+        times in (number(), number(), number(), number()),
+    ) -> Controllers {
+        let outage = |from, until| Outage { from: Time(from), until: Time(until) };
+        let outages = [outage(times.0, times.1), outage(times.2, times.3)];
+        Controllers { iops, extra_ns, takeover_ns, dead_after_ns, active_passive, outages }
+    }
+}
+
+prop_compose! {
     fn queues()(
         ports in 0..4_u32,
         port_limit in proptest::option::of(short_number()),
         port_bytes_per_sec in proptest::option::of(number()),
         lun_limit in proptest::option::of(short_number()),
         is_busy in proptest::bool::ANY,
+        controllers in proptest::option::of(controllers()),
     ) -> Queues {
         let full = if is_busy { Status::Busy } else { Status::TaskSetFull };
-        Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full }
+        Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full, controllers }
     }
 }
 
@@ -102,7 +116,7 @@ prop_compose! {
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
         let volumes =
-            volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
+            volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None, owner: 1 }).collect();
         let capacity = capacity.map(|(units, burst_share)| Capacity { units, burst_share });
         let reads = reads.map(|(hits, hit_ns)| ReadCache { hits, hit_ns });
         let front = Front { overhead_ns, reads };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Front, Io, Mix,
-    Others, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
-    Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Controllers, Cost, Front,
+    Io, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck,
+    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -245,6 +245,68 @@ fn a_port_takes_what_comes_over_all_paths_that_lead_to_it() {
     assert_eq!(status(1, 1), Status::TaskSetFull);
     assert_eq!(status(1, 0), Status::Good);
     assert_eq!(status(0, 1), Status::TaskSetFull);
+}
+
+/// An array whose commands take 100 ns, and those that another controller hands on 30 more, and what it
+/// answers to a read of a host over a path of its own: the first host's first path leads to the first one.
+fn two_controllers(
+    change: impl Fn(&mut Controllers),
+) -> impl FnMut(u64, u32, u32) -> (u64, Status) {
+    let mut config = array(servers(65_536, 100, Spread::Constant));
+    let mut both = Controllers {
+        iops: None,
+        extra_ns: 30,
+        takeover_ns: 5_000,
+        dead_after_ns: 40_000,
+        active_passive: false,
+        outages: [Outage::NONE; 2],
+    };
+    change(&mut both);
+    (config.queues.ports, config.queues.controllers) = (2, Some(both));
+    config.volumes[1].owner = 1;
+    let mut array = Array::new(&config, 1);
+    move |now, path, volume| {
+        let read = Command { volume, host: 0, path, op: Op::Read, block: 0, bytes: 512 };
+        let answer = array.dispatch(Time(now), read);
+        (answer.at.0, answer.status)
+    }
+}
+
+#[test]
+fn a_volume_is_its_controller_s_until_that_fails_and_when_it_is_back() {
+    let mut read = two_controllers(|both| {
+        both.outages[0] = Outage { from: Time(10_000), until: Time(200_000) };
+    });
+    assert_eq!(read(0, 0, 0), (100, Status::Good));
+    assert_eq!(read(0, 1, 0), (130, Status::Good), "handed on");
+    assert_eq!(read(0, 1, 1), (100, Status::Good), "the other one's");
+    assert_eq!(read(10_000, 0, 0), (50_000, Status::PathLost), "when hosts know");
+    assert_eq!(read(49_999, 0, 1), (50_000, Status::PathLost), "whoever owns the volume");
+    assert_eq!(read(60_000, 0, 0), (60_000 + SECOND, Status::PathLost), "a host that does not");
+    let mut read = two_controllers(|both| {
+        both.outages[0] = Outage { from: Time(10_000), until: Time(200_000) };
+    });
+    assert_eq!(read(11_000, 1, 0), (15_100, Status::Good), "waits until it is taken over");
+    assert_eq!(read(11_000, 1, 1), (11_100, Status::Good));
+    assert_eq!(read(60_000, 1, 0), (60_100, Status::Good), "its own now");
+    assert_eq!(read(201_000, 0, 0), (205_100, Status::Good), "waits until it is given back");
+    assert_eq!(read(300_000, 1, 0), (300_130, Status::Good));
+}
+
+#[test]
+fn a_controller_does_so_much_for_the_volumes_that_it_has() {
+    let mut read = two_controllers(|both| both.iops = Some(1_000_000));
+    assert_eq!([read(0, 0, 0).0, read(0, 0, 0).0], [1_100, 2_100], "1 us each");
+    assert_eq!(read(0, 1, 0).0, 3_130, "the work is the owner's");
+    assert_eq!(read(0, 1, 1).0, 1_100);
+}
+
+#[test]
+fn without_alua_a_volume_goes_over_with_each_command_to_the_other_controller() {
+    let mut read = two_controllers(|both| both.active_passive = true);
+    assert_eq!([read(0, 0, 0).0, read(0, 1, 0).0], [100, 5_100]);
+    assert_eq!([read(1_000, 1, 0).0, read(2_000, 0, 0).0], [5_100, 10_100], "one after the other");
+    assert_eq!(read(20_000, 0, 0).0, 20_100);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use counters::{MICROSECOND, SECOND, Status};
 use knobs::RESERVE_HOLD_NS;
 use model::{
-    ArrayConfig, Capacity, Cost, Disks, Front, Qos, Queues, ReadCache, ServerQueue, Service,
-    Spread, VolumeConfig, WriteProtocol,
+    ArrayConfig, Capacity, Controllers, Cost, Disks, Front, Outage, Qos, Queues, ReadCache,
+    ServerQueue, Service, Spread, VolumeConfig, WriteProtocol,
 };
 
 use crate::{
@@ -25,6 +25,8 @@ pub const ARRAYS_MAX: usize = 10_000;
 /// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
 const UNSOLICITED_DEFAULT: u32 = 65_536;
 const MAX_BURST_DEFAULT: u32 = 262_144;
+/// Until a driver finds that nobody is at the other end: 30 to 60 s [DOC-APD].
+const DEAD_AFTER_DEFAULT: u64 = 30 * SECOND;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
 const BURST_CREDIT_SECS: u32 = 60;
 
@@ -60,6 +62,7 @@ const ARRAY_KEYS: &[&str] = &[
     "queue_limit",
     "lun_queue_limit",
     "full",
+    "controllers",
     "qos",
     "qos_capacity",
     "burst_below",
@@ -98,12 +101,20 @@ impl Arrays {
     }
 
     fn read_volume(&mut self, name: &str, node: &Node<'_>) -> Result<(), Error> {
-        let table = node.table(&["array", "qos", "count"])?;
+        let table = node.table(&["array", "qos", "owner", "count"])?;
         let array = self.array_of(&table)?;
         let qos = self.policy(array, &table)?;
+        let owner = table.read("owner", |node| Ok(node.integer(1..=2)? as u8 - 1))?;
+        if let (None, Some(node)) =
+            (self.arrays[array].config.queues.controllers, table.get("owner"))
+        {
+            return Err(node.error("it goes with `controllers` of its array"));
+        }
         let count = count(&table, VOLUMES_MAX)?;
         for member in self.volume_names.add(node, name, count)? {
             let target = self.add_volume(array, member, qos.clone());
+            let of = &mut self.arrays[array].config.volumes[target.volume as usize];
+            of.owner = owner.unwrap_or(of.owner);
             self.volumes.push(target);
         }
         Ok(())
@@ -136,6 +147,12 @@ impl Arrays {
         table.read("qos", |node| node.choice(&policies))
     }
 
+    /// Which of two controllers owns a volume.
+    pub(crate) fn owner(&self, volume: Target) -> usize {
+        let Target { array, volume } = volume;
+        self.arrays[array].config.volumes[volume as usize].owner.into()
+    }
+
     /// The volumes that a value names.
     pub(crate) fn volumes(&self, node: &Node<'_>) -> Result<Vec<Target>, Error> {
         let found = self.volume_names.find(node)?;
@@ -146,7 +163,12 @@ impl Arrays {
     pub(crate) fn add_volume(&mut self, array: usize, name: String, qos: Option<Qos>) -> Target {
         let Array { config, volumes, .. } = &mut self.arrays[array];
         let volume = volumes.len() as u32;
-        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS, stuck: None });
+        config.volumes.push(VolumeConfig {
+            qos,
+            reserve_hold_ns: RESERVE_HOLD_NS,
+            stuck: None,
+            owner: (volume % 2) as u8,
+        });
         volumes.push(name);
         Target { array, volume }
     }
@@ -163,10 +185,16 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let (port_limit, lun_limit) = (limit("queue_limit")?, limit("lun_queue_limit")?);
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
     let port_bytes_per_sec = bandwidth(table, "port_link")?;
-    if let (None, None, Some(node)) = (port_limit, port_bytes_per_sec, table.get("ports")) {
-        return Err(
-            node.error("it goes with `queue_limit` or `port_link`, which are those of each")
-        );
+    let controllers = table.read("controllers", controllers)?;
+    match (port_limit, port_bytes_per_sec, controllers, table.get("ports")) {
+        (None, None, None, Some(node)) => {
+            let message = "it goes with `queue_limit` or `port_link`, which are those of each, or `controllers`";
+            return Err(node.error(message));
+        }
+        (.., Some(_), Some(node)) if ports.is_some_and(|ports| ports % 2 == 1) => {
+            return Err(node.error("both controllers have as many; give an even number"));
+        }
+        _ => {}
     }
     let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
     let full = table.read("full", |node| node.choice(&statuses))?;
@@ -174,8 +202,27 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
         return Err(node.error("it goes with `queue_limit` or `lun_queue_limit`"));
     }
     let none = Queues::default();
-    let (ports, full) = (ports.unwrap_or(none.ports), full.unwrap_or(none.full));
-    Ok(Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full })
+    let ports = ports.unwrap_or(if controllers.is_some() { 2 } else { none.ports });
+    let full = full.unwrap_or(none.full);
+    Ok(Queues { ports, port_limit, port_bytes_per_sec, lun_limit, full, controllers })
+}
+
+/// Two of them.
+fn controllers(node: &Node<'_>) -> Result<Controllers, Error> {
+    let table = node.table(&["iops", "extra", "takeover", "dead_after", "active_passive"])?;
+    let active_passive = table.read("active_passive", Node::boolean)?.unwrap_or(false);
+    if let (true, Some(node)) = (active_passive, table.get("extra")) {
+        return Err(node.error("it does not go with `active_passive`: there is no way round"));
+    }
+    let duration = |key| table.read(key, Node::duration);
+    Ok(Controllers {
+        iops: table.read("iops", |node| node.integer32(1..=1_000_000_000))?,
+        extra_ns: duration("extra")?.unwrap_or(0),
+        takeover_ns: duration("takeover")?.unwrap_or(0),
+        dead_after_ns: duration("dead_after")?.unwrap_or(DEAD_AFTER_DEFAULT),
+        active_passive,
+        outages: [Outage::NONE; 2],
+    })
 }
 
 fn bandwidth(table: &Table<'_>, key: &str) -> Result<Option<u64>, Error> {

@@ -71,8 +71,9 @@ impl Scenario {
     /// volumes as it had. A device of it alone stays.
     ///
     /// # Errors
-    /// One line, when all of its devices are its own, or have no queue.
+    /// One line, when all of its devices are its own, or have no queue; and where an array has two controllers.
     pub fn give_own_device(&mut self, vm: &str) -> Result<(), Error> {
+        self.require_equal_paths()?;
         let mut is_moved = false;
         for host in 0..self.hosts.len() {
             let Host { config, .. } = &self.hosts[host];
@@ -129,8 +130,10 @@ impl Scenario {
     /// work on it. There it stays: no event migrates it.
     ///
     /// # Errors
-    /// One line, when the file moves its disks, or switches it on or off, or it has no workload.
+    /// One line, when the file moves its disks, or switches it on or off, or it has no workload; and where an
+    /// array has two controllers.
     pub fn give_own_host(&mut self, vm: &str) -> Result<(), Error> {
+        self.require_equal_paths()?;
         let host = self.home(vm)?;
         let hosts = &self.hosts;
         self.events.retain(|event| match event.action {
@@ -244,6 +247,17 @@ impl Scenario {
         }
         let no_work = || Error::new(format!("VM `{vm}` has no workload"));
         Ok(self.workloads_of(vm).next().ok_or_else(no_work)?.host)
+    }
+
+    /// Refuses arrays to whose controllers paths lead by their places and those of their hosts: copies have others.
+    fn require_equal_paths(&self) -> Result<(), Error> {
+        match self.arrays.iter().find(|array| array.config.queues.controllers.is_some()) {
+            Some(array) => Err(Error::new(format!(
+                "the paths to the controllers of array `{}` would be others",
+                array.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a virtual machine that an event of the file moves or switches.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind, MILLISECOND};
-use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
+use engine::{AdapterConfig, DeviceConfig, HostConfig, PathAccess, PathConfig, SchedPolicy};
 use knobs::{
     CONGESTION_MS, CONGESTION_SHARES, DSNRO, Driver, IoControl, Knob, PathPolicy, Transport,
 };
-use model::Qos;
+use model::{Controllers, Qos};
 
 use crate::{
     AutomaticThreshold, Error, Target,
@@ -98,8 +98,9 @@ struct Common<'a> {
     array: usize,
     device: DeviceConfig,
     hosts: Vec<usize>,
-    /// Paths through each adapter: optimised, and others.
+    /// Paths through each adapter: optimised, and others; of an array with two controllers so many to each.
     paths: (usize, usize),
+    controllers: Option<Controllers>,
 }
 
 impl Datastores {
@@ -169,11 +170,12 @@ impl Datastores {
             };
             let qos = arrays.policy(common.array, &common.table)?;
             let store = serving::store(&common.table)?;
+            let owner = volume.map(|volume| arrays.owner(volume));
             let (array, devices) = (common.array, Vec::new());
             let mut datastore = Datastore { name: member, array, volume, qos, store, devices };
             datastore.devices.resize(hosts.hosts.len(), None);
             for &host in &common.hosts {
-                let id = self.add_device(&common, host, &device, hosts)?;
+                let id = self.add_device(&common, host, (&device, owner), hosts)?;
                 datastore.devices[host] = Some(id);
                 hosts.hosts[host].datastores[id.index()].push(datastore.name.clone());
                 if by_latency {
@@ -196,7 +198,7 @@ impl Datastores {
         &mut self,
         common: &Common<'_>,
         host: usize,
-        device: &DeviceConfig,
+        (device, owner): (&DeviceConfig, Option<usize>),
         hosts: &mut Hosts,
     ) -> Result<DeviceId, Error> {
         let devices = &mut hosts.hosts[host].config.devices;
@@ -211,7 +213,7 @@ impl Datastores {
         if common.kind == Kind::Rdm {
             hosts.hosts[host].rdms.push(id);
         }
-        self.add_paths(common, host, id, hosts)?;
+        self.add_paths(common, host, (id, owner), hosts)?;
         let config = &hosts.hosts[host].config;
         common.check_dsnro(config, id)?;
         common.check_policy(config, id)?;
@@ -227,7 +229,7 @@ impl Datastores {
         &mut self,
         common: &Common<'_>,
         host: usize,
-        device: DeviceId,
+        (device, owner): (DeviceId, Option<usize>),
         hosts: &mut Hosts,
     ) -> Result<(), Error> {
         let adapters = common.adapters(host, hosts)?;
@@ -238,13 +240,29 @@ impl Datastores {
             let message = format!("there are too many paths; at most {PATHS_TOTAL_MAX} in all");
             return Err(common.table.node().error(&message));
         }
-        for target in 0..optimized + others {
-            for &adapter in &adapters {
-                let vmhba = &config.adapters[adapter.index()].name;
-                let name = format!("{vmhba}:C0:T{target}:L{}", device.index());
-                let optimized = target < optimized;
-                config.paths.push(PathConfig { name, device, adapter, optimized });
+        let adapters_of = |target: usize| adapters.iter().map(move |adapter| (target, *adapter));
+        let by_target = (0..optimized + others).flat_map(adapters_of);
+        let places: Vec<_> = match common.controllers {
+            None => by_target.collect(),
+            // One behind the other, by each adapter, for ports are dealt to paths in turn.
+            Some(_) => {
+                let targets = |&adapter: &AdapterId| {
+                    (0..optimized + others).map(move |target| (target, adapter))
+                };
+                adapters.iter().flat_map(targets).collect()
             }
+        };
+        for (target, adapter) in places {
+            let vmhba = &config.adapters[adapter.index()].name;
+            let name = format!("{vmhba}:C0:T{target}:L{}", device.index());
+            let leads_to = Controllers::of_path(host, config.paths.len());
+            let access = match common.controllers {
+                None if target < optimized => PathAccess::Optimized,
+                Some(_) if owner == Some(leads_to) => PathAccess::Optimized,
+                Some(Controllers { active_passive: true, .. }) => PathAccess::Standby,
+                _ => PathAccess::NonOptimized,
+            };
+            config.paths.push(PathConfig { name, device, adapter, access });
         }
         Ok(())
     }
@@ -358,12 +376,26 @@ impl<'a> Common<'a> {
         };
         let others = table.read("unoptimized_paths", |node| node.integer(0..=PATHS_MAX as u64))?;
         let paths = table.read("paths", |node| node.integer(1..=PATHS_MAX as u64))?;
+        let paths = paths.unwrap_or(1);
+        let controllers = arrays.arrays[array].config.queues.controllers;
+        match (controllers, table.get("unoptimized_paths")) {
+            (Some(_), Some(node)) => {
+                return Err(node.error("its array has `controllers`: there are `paths` to each"));
+            }
+            (Some(_), None) if matches!(kind, Kind::Nfs | Kind::Vvol) => {
+                let message = "its array has `controllers`, which own LUNs: it is a VMFS or an RDM";
+                return Err(table.node().error(message));
+            }
+            _ => {}
+        }
+        let others = others.unwrap_or(if controllers.is_some() { paths } else { 0 });
         Ok(Self {
+            controllers,
             kind,
             array,
             device: device(&table, kind)?,
             hosts: hosts.find_or_all(&table, "hosts")?,
-            paths: (paths.unwrap_or(1) as usize, others.unwrap_or(0) as usize),
+            paths: (paths as usize, others as usize),
             table,
         })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object};
 use knobs::{Allocation, Knob};
+use model::Controllers;
 
 use crate::{
     Action, Error, Face, Given, Host, TimedEvent, names,
@@ -16,8 +17,10 @@ use crate::{
 };
 
 const EVENTS_MAX: usize = 1_000_000;
+/// Of paths and controllers.
+const STATES: [(&str, bool); 2] = [("up", true), ("down", false)];
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 13] = [
+const DEEDS: [&str; 14] = [
     "add",
     "remove",
     "esxcli",
@@ -27,14 +30,15 @@ const DEEDS: [&str; 13] = [
     "migrate",
     "path",
     "datastore",
+    "controller",
     "allocation",
     "storage_policy",
     "start",
     "stop",
 ];
-const KEYS: [&str; 4] = ["at", "host", "vm", "state"];
-/// Which of `host`, `vm` and `state` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 13] = [
+const KEYS: [&str; 5] = ["at", "host", "vm", "state", "array"];
+/// Which of `host`, `vm`, `state` and `array` go with what an event does.
+const COMPANIONS: [(&str, &[&str]); 14] = [
     ("add", &["host"]),
     ("remove", &["host"]),
     ("esxcli", &["host"]),
@@ -44,6 +48,7 @@ const COMPANIONS: [(&str, &[&str]); 13] = [
     ("migrate", &["vm"]),
     ("path", &["host", "state"]),
     ("datastore", &["host", "state"]),
+    ("controller", &["array", "state"]),
     ("allocation", &["vm"]),
     ("storage_policy", &[]),
     ("start", &[]),
@@ -113,23 +118,38 @@ pub(crate) fn read(
         if nanos >= duration_ns {
             return Err(at.error("it is after the end of the run"));
         }
+        let nanos = nanos + found_after(&table, site)?;
+        if nanos >= duration_ns {
+            return Err(at.error("its paths are found dead after the end of the run"));
+        }
         tables.push((Time(nanos), table));
     }
     tables.sort_by_key(|(at, _)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
-    let mut course =
-        Course { site, workloads, homes, hosts: before_moves(site), moved: BTreeMap::new() };
+    let controllers = site.arrays.arrays.iter().map(|array| array.config.queues.controllers);
+    let mut course = Course {
+        site,
+        workloads,
+        homes,
+        hosts: before_moves(site),
+        moved: BTreeMap::new(),
+        controllers: controllers.collect(),
+    };
     let (mut events, mut given) = (Vec::new(), Vec::new());
     for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
-        for (host, action) in course.actions(&table, &node)? {
+        for (host, action) in course.actions(&table, &node, at)? {
             given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
         if events.len() > EVENTS_MAX {
             return Err(node.error(&format!("there are too many events; at most {EVENTS_MAX}")));
         }
+    }
+    let controllers = course.controllers;
+    for (array, controllers) in site.arrays.arrays.iter_mut().zip(controllers) {
+        array.config.queues.controllers = controllers;
     }
     for Placed { event, .. } in &events {
         let comes = match event.action {
@@ -185,10 +205,27 @@ fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
     Ok(())
 }
 
+/// The controllers that an event means, and the array which has them.
+fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers), Error> {
+    let array = site.arrays.array_of(table)?;
+    let both = site.arrays.arrays[array].config.queues.controllers;
+    let missing = || table.node().error("that array has no `controllers`");
+    Ok((array, both.ok_or_else(missing)?))
+}
+
+/// Nanoseconds after which hosts know what an event says.
+fn found_after(table: &Table<'_>, site: &Site) -> Result<u64, Error> {
+    let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
+    if table.get("controller").is_none() || !is_down {
+        return Ok(0);
+    }
+    Ok(controllers_of(table, site)?.1.dead_after_ns)
+}
+
 fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
     let own = COMPANIONS.iter().find(|(name, _)| *name == deed.name()).map_or(&[][..], |(_, o)| o);
-    for key in ["host", "vm", "state"] {
-        if let (Some(node), false) = (table.get(key), own.contains(&key)) {
+    for key in &KEYS[1..] {
+        if let (Some(node), false) = (table.get(key), own.contains(key)) {
             return Err(node.error(&format!("it does not go with `{}`", deed.name())));
         }
     }
@@ -205,10 +242,12 @@ struct Course<'s> {
     hosts: Vec<Host>,
     /// Where disks are that were moved to other datastores, by VM and disk.
     moved: BTreeMap<(usize, usize), usize>,
+    /// Those of each array, and when they are out of order.
+    controllers: Vec<Option<Controllers>>,
 }
 
 impl<'s> Course<'s> {
-    fn actions(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+    fn actions(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
         match deed.name() {
             "esxcli" => self.commands(table, deed),
             "guest_driver" => self.guest_driver(table, deed),
@@ -219,6 +258,7 @@ impl<'s> Course<'s> {
             "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
             "path" => self.path(table, deed),
             "datastore" => self.datastore(table, deed),
+            "controller" => self.controller(table, deed, at),
             "allocation" => self.allocation(table, deed),
             "storage_policy" => self.storage_policy(deed),
             "start" => self.workload(deed, Action::StartWorkload),
@@ -377,7 +417,7 @@ impl<'s> Course<'s> {
 
     /// `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths; `state = "down"` or `"up"`.
     fn path(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
-        let up = table.need("state")?.choice(&[("up", true), ("down", false)])?;
+        let up = table.need("state")?.choice(&STATES)?;
         let name = deed.string()?;
         let hosts = self.hosts(table)?;
         let mut actions = Vec::new();
@@ -478,6 +518,35 @@ impl<'s> Course<'s> {
                     return Err(state.error("an NFS datastore has no SCSI device"));
                 }
                 actions.push((host, Action::Face { device, face }));
+            }
+        }
+        Ok(actions)
+    }
+
+    /// `controller = 1` of an `array`; `state = "down"` or `"up"`: its paths follow on all hosts, dead ones when
+    /// that has been found out, which is `at`.
+    fn controller(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
+        let (array, mut both) = controllers_of(table, self.site)?;
+        let which = deed.integer(1..=2)? as usize - 1;
+        let state = table.need("state")?;
+        let up = state.choice(&STATES)?;
+        both.outages = self.controllers[array].map_or(both.outages, |known| known.outages);
+        let outage = &mut both.outages[which];
+        match (up, outage.from, outage.until) {
+            (false, Time::NEVER, _) => outage.from = Time(at.0 - both.dead_after_ns),
+            (true, from, Time::NEVER) if from != Time::NEVER => outage.until = at,
+            (true, ..) => return Err(state.error("it is not known to be down by then")),
+            (false, ..) => return Err(state.error("it has failed before; once is what it does")),
+        }
+        self.controllers[array] = Some(both);
+        let mut actions = Vec::new();
+        let stores = self.site.datastores.datastores.iter().filter(|store| store.array == array);
+        for (host, device) in stores.flat_map(|store| store.devices.iter().enumerate()) {
+            let paths = self.site.hosts.hosts[host].config.paths.iter().enumerate();
+            for (path, config) in paths {
+                if Some(config.device) == *device && Controllers::of_path(host, path) == which {
+                    actions.push((host, Action::Path { path: PathId::new(path), up }));
+                }
             }
         }
         Ok(actions)

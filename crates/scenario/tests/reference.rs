@@ -12,6 +12,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("The top of the file", "x = 1"),
     ("array.NAME", "[array.a]\nx = 1"),
     ("array.NAME.disk", "[array.a]\nspindles = 1\nraid = \"0\"\ndisk.x = 1"),
+    ("array.NAME.controllers", "[array.a]\nservers = 1\nservice = \"1ms\"\ncontrollers.x = 1"),
     ("array.NAME.qos.NAME", "[array.a]\nservers = 1\nservice = \"1ms\"\nqos.gold.x = 1"),
     ("volume.NAME", "[volume.v]\nx = 1"),
     ("host.NAME", "[host.h]\nx = 1"),

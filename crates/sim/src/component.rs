@@ -1,7 +1,7 @@
 //! A component: hosts that share arrays, and these.
 
 use engine::Input;
-use model::{Array, CurveUse};
+use model::{Array, ArrayUse};
 use scenario::Scenario;
 
 use crate::{
@@ -108,9 +108,9 @@ impl Arrays {
         })
     }
 
-    /// How the measured curve of each array of the scenario was used so far.
-    pub(crate) fn curves(&self) -> Vec<CurveUse> {
-        let local = |array: &Option<u32>| self.all[(*array)? as usize].curve_use();
+    /// How each array of the scenario was used so far.
+    pub(crate) fn used(&self) -> Vec<ArrayUse> {
+        let local = |array: &Option<u32>| Some(self.all[(*array)? as usize].used());
         self.of.iter().map(|array| local(array).unwrap_or_default()).collect()
     }
 

@@ -5,7 +5,7 @@ use std::{iter, sync::Arc};
 use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
 use knobs::CONGESTION_PERIOD_NS;
-use model::CurveUse;
+use model::ArrayUse;
 use scenario::Scenario;
 
 use crate::{
@@ -23,9 +23,9 @@ pub struct Outcome {
     pub recordings: Vec<Recording>,
     /// For each of [`Scenario::windows`], and in it for each host, what was seen over it.
     pub windows: Vec<Vec<WindowView>>,
-    /// For each of [`Scenario::windows`], and in it for each of [`Scenario::arrays`], how its
-    /// measured curve was used; nothing where it has none.
-    pub curves: Vec<Vec<CurveUse>>,
+    /// For each of [`Scenario::windows`], and in it for each of [`Scenario::arrays`], how it was
+    /// used.
+    pub used: Vec<Vec<ArrayUse>>,
     /// When workloads ran, in order of their beginning.
     pub spans: Vec<Span>,
     /// What would be in vmkernel.log, in order of time.
@@ -139,7 +139,7 @@ pub fn run_watched<W: Watch>(scenario: &Scenario, watch: W) -> (Outcome, W) {
 /// What one component yields.
 struct Part {
     hosts: Vec<HostPart>,
-    curves: Vec<Vec<CurveUse>>,
+    used: Vec<Vec<ArrayUse>>,
     spans: Vec<Span>,
     log: Vec<LogLine>,
     ios: u64,
@@ -178,7 +178,7 @@ impl Part {
         let mut sharing = Sharing::new(&component);
         // A snapshot that nobody needs any longer: the next is filled in its memory.
         let mut spare = HostSnapshot::default();
-        let mut curves = vec![Vec::new(); scenario.windows.len()];
+        let mut used = vec![Vec::new(); scenario.windows.len()];
         let (mut told, mut reached) = (0, Time::ZERO);
         let (least_ns, most_ns) =
             (component.apart_ns.max(1), scenario.duration_ns.div_ceil(REPORTS));
@@ -199,14 +199,14 @@ impl Part {
             for machine in &mut component.machines {
                 read_hosts(machine, &component.arrays, at, &mut rows, &mut spare);
             }
-            read_curves(&component, at, &mut curves);
+            read_uses(&component, at, &mut used);
             if at.0.is_multiple_of(CONGESTION_PERIOD_NS) && at.0 < scenario.duration_ns {
                 sharing.share(&mut component, at);
             }
         }
         let hosts = rows.into_iter().map(HostRows::finish).collect();
         let mut part =
-            Self { hosts, curves, spans: Vec::new(), log: Vec::new(), ios: component.ios() };
+            Self { hosts, used, spans: Vec::new(), log: Vec::new(), ios: component.ios() };
         let watches = component.machines.into_iter().map(|mut machine| {
             machine.end(Time(scenario.duration_ns));
             part.log.append(&mut machine.log);
@@ -263,16 +263,16 @@ fn read_hosts<'r, W: Watch>(
     }
 }
 
-/// At the beginning of a window what has been read from curves so far, at its end what was read
-/// since.
-fn read_curves<W>(component: &Component<'_, W>, at: Time, windows: &mut [Vec<CurveUse>]) {
-    for (window, curves) in component.scenario.windows.iter().zip(windows) {
+/// At the beginning of a window how arrays have been used so far, at its end how they were used since.
+fn read_uses<W>(component: &Component<'_, W>, at: Time, windows: &mut [Vec<ArrayUse>]) {
+    for (window, used) in component.scenario.windows.iter().zip(windows) {
         if window.from == at || window.to == at {
-            let so_far = component.arrays.curves();
-            curves.resize(so_far.len(), CurveUse::default());
-            for (curve, now) in curves.iter_mut().zip(so_far) {
-                curve.served = now.served - curve.served;
-                curve.beyond = now.beyond - curve.beyond;
+            let so_far = component.arrays.used();
+            used.resize(so_far.len(), ArrayUse::default());
+            for (used, now) in used.iter_mut().zip(so_far) {
+                used.served = now.served - used.served;
+                used.beyond = now.beyond - used.beyond;
+                used.handed_over = now.handed_over - used.handed_over;
             }
         }
     }
@@ -378,22 +378,23 @@ impl Outcome {
     fn join(scenario: &Scenario, parts: Vec<Part>) -> Self {
         let ios = parts.iter().map(|part| part.ios).sum();
         let (mut hosts, mut log, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-        let mut curves =
-            vec![vec![CurveUse::default(); scenario.arrays.len()]; scenario.windows.len()];
+        let mut used =
+            vec![vec![ArrayUse::default(); scenario.arrays.len()]; scenario.windows.len()];
         for part in parts {
             hosts.extend(part.hosts);
             log.extend(part.log);
             spans.extend(part.spans);
-            for (all, own) in curves.iter_mut().flatten().zip(part.curves.iter().flatten()) {
+            for (all, own) in used.iter_mut().flatten().zip(part.used.iter().flatten()) {
                 all.served += own.served;
                 all.beyond += own.beyond;
+                all.handed_over += own.handed_over;
             }
         }
         hosts.sort_by_key(|host| host.index);
         log.sort_by_key(|line| (line.at, line.host));
         spans.sort_by_key(|span| (span.from, span.workload));
         let (recordings, windows) = (Vec::new(), Vec::new());
-        let mut outcome = Self { recordings, windows, curves, spans, log, ios };
+        let mut outcome = Self { recordings, windows, used, spans, log, ios };
         outcome.windows.resize_with(scenario.windows.len(), Vec::new);
         for host in hosts {
             outcome.recordings.push(host.recording);

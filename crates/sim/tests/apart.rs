@@ -24,7 +24,7 @@ impl Draw {
 }
 
 /// A cluster of 20 to 40 hosts on two arrays a round trip away, with whatever couples hosts through
-/// them: full queues, curves, reservations, policies, links. Constant services and even arrivals make ties.
+/// them: full queues, curves, reservations, policies, links, controllers. Constant services and even arrivals make ties.
 fn cluster(seed: u64) -> String {
     let mut draw = Draw(seed);
     let mut text =
@@ -44,6 +44,7 @@ fn cluster(seed: u64) -> String {
             "ports = 3\nqueue_limit = 70\n",
             "link = \"2GB/s\"\n",
             "lun_queue_limit = 150\nfull = \"busy\"\n",
+            "controllers = { iops = 90000, active_passive = true, takeover = \"0.1ms\" }\n",
         ]);
         let _ = write!(text, "[array.{array}]\n{service}\nround_trip = \"{round_trip}\"\n{more}");
         let _ = write!(text, "[datastore.{array}]\narray = \"{array}\"\n");

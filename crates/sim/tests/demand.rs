@@ -117,7 +117,7 @@ fn beyond_its_last_point_a_measured_curve_does_as_many_as_there() {
     let of = |threads: u32| {
         let outcome = outcome(&format!("{text}[[workload]]\nvm = \"sql\"\nthreads = {threads}\n"));
         let iops = figure(&outcome, 1, Kind::VirtualDisk, "sql:scsi0:0", Counter::Commands);
-        (iops, outcome.curves[1][0])
+        (iops, outcome.used[1][0])
     };
     let (iops, read) = of(64);
     close(iops, 80_000.0, 0.001);

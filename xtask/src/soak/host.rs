@@ -5,18 +5,29 @@ use counters::{
     VscsiId,
 };
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Object, Part, PathConfig,
-    SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Object, Part, PathAccess,
+    PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
 use model::{
-    ArrayConfig, Front, Queues, ServerQueue, Service, Spread, VolumeConfig, WriteProtocol,
+    ArrayConfig, Controllers, Front, Outage, Queues, ServerQueue, Service, Spread, VolumeConfig,
+    WriteProtocol,
 };
 
 use crate::corpus::draw::Draw;
 
 /// The shortest that a guest waits.
 pub(crate) const GUEST_TIMEOUT_MIN_NS: u64 = 500 * MILLISECOND;
+
+/// Between which volumes go as commands for them come.
+const CONTROLLERS: Controllers = Controllers {
+    iops: Some(10_000),
+    extra_ns: 0,
+    takeover_ns: MILLISECOND,
+    dead_after_ns: 0,
+    active_passive: true,
+    outages: [Outage::NONE; 2],
+};
 
 /// A number that is small as often as it is not.
 fn number(draw: &mut Draw, most: u64) -> u32 {
@@ -50,6 +61,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
             port_bytes_per_sec: *draw.one(&[None, None, Some(500_000_000)]),
             lun_limit: *draw.one(&[None, None, None, Some(3), Some(17)]),
             full: *draw.one(&[Status::TaskSetFull, Status::TaskSetFull, Status::Busy]),
+            controllers: *draw.one(&[None, None, Some(CONTROLLERS)]),
         },
         volumes: vec![
             VolumeConfig { reserve_hold_ns: RESERVE_HOLD_NS, ..VolumeConfig::default() };
@@ -100,8 +112,8 @@ fn add_device(draw: &mut Draw, config: &mut HostConfig) {
     });
     for _ in 0..draw.whole(1, 3) {
         let adapter = AdapterId::new(draw.whole(0, config.adapters.len() as u64 - 1) as usize);
-        let optimized = yes(draw);
-        config.paths.push(PathConfig { name: String::new(), device, adapter, optimized });
+        let access = *draw.one(&PathAccess::ALL);
+        config.paths.push(PathConfig { name: String::new(), device, adapter, access });
     }
 }
 

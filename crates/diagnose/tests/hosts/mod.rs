@@ -5,7 +5,7 @@ use std::{env, fmt::Write};
 
 use counters::{DeviceId, DeviceKind};
 use diagnose::{DeviceFacts, Facts, PathFacts, VdiskFacts};
-use engine::{DeviceLimits, Engine, Input};
+use engine::{DeviceLimits, Engine, Input, PathAccess};
 use knobs::{Advanced, DSNRO, Driver, Knob, PathPolicy, Transport, Version};
 use proptest::{
     prelude::*,
@@ -380,7 +380,7 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
 
 fn add_paths(known: &mut DeviceFacts, host: &Host, id: DeviceId) {
     let mine: Vec<_> = host.config.paths.iter().filter(|path| path.device == id).collect();
-    let optimized = mine.iter().filter(|path| path.optimized).count();
+    let optimized = mine.iter().filter(|path| path.access == PathAccess::Optimized).count();
     let (policy, round_robin_iops, working) = match host.config.devices[id.index()].path_policy {
         PathPolicy::Fixed => ("VMW_PSP_FIXED", None, 1),
         PathPolicy::MostRecentlyUsed => ("VMW_PSP_MRU", None, 1),

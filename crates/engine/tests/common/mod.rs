@@ -8,8 +8,8 @@ use counters::{
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Dispatch, Engine, Event, HostConfig,
-    Input, Object, Output, Part, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig,
-    VscsiConfig,
+    Input, Object, Output, Part, PathAccess, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig,
+    VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PathPolicy, Version};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -126,18 +126,18 @@ fn knob() -> impl Strategy<Value = Knob> {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    let path = (0..14_u16, 0..5_u16, 0..4_u16, any::<bool>());
+    let path = (0..14_u16, 0..5_u16, 0..4_u16, access());
     let vscsi = (0..14_u16, 0..5_u16, select(&Controller::ALL[..]), 0..=8_u32, 4096..=65_536_u32);
     let vdisk = (0..12_u16, 0..14_u16, 0..5_u16, 0..=6_u32, allocation(), any::<(bool, bool)>());
     let timeout = option::of(1..=2_000_000_000_u64);
     prop_oneof![
         1 => (0..4_u16, adapter()).prop_map(|(id, config)| part_of_adapter(id, &config)),
         1 => (0..6_u16, device()).prop_map(|(id, (config, _))| part_of_device(id, &config)),
-        3 => path.prop_map(|(id, device, adapter, optimized)| Part::Path {
+        3 => path.prop_map(|(id, device, adapter, access)| Part::Path {
             id: PathId(id),
             device: DeviceId(device),
             adapter: AdapterId(adapter),
-            optimized,
+            access,
         }),
         1 => vscsi.prop_map(|(id, vm, controller, depth, max_transfer)| Part::Vscsi {
             id: VscsiId(id),
@@ -230,7 +230,11 @@ fn adapter() -> impl Strategy<Value = AdapterConfig> {
     )
 }
 
-fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, bool)>)> {
+fn access() -> impl Strategy<Value = PathAccess> {
+    select(&PathAccess::ALL[..])
+}
+
+fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, PathAccess)>)> {
     let kinds = vec![DeviceKind::Scsi, DeviceKind::ProtocolEndpoint, DeviceKind::Nfs];
     let policies = vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock];
     let path_policy = prop_oneof![
@@ -240,7 +244,7 @@ fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, bool)>)> {
         Just(PathPolicy::ROUND_ROBIN),
         Just(PathPolicy::Latency { sampling_ios: 2, eval_ns: 1_000_000 }),
     ];
-    let paths = vec((0..3_usize, any::<bool>()), 1..=3);
+    let paths = vec((0..3_usize, access()), 1..=3);
     let dsnro = option::of(1..=8_u32);
     (select(kinds), dsnro, option::of(select(policies)), path_policy, paths).prop_map(
         |(kind, dsnro, policy, path_policy, paths)| {
@@ -303,12 +307,12 @@ pub(crate) fn host() -> impl Strategy<Value = HostConfig> {
     )
 }
 
-fn add_device(config: &mut HostConfig, device: DeviceConfig, paths: &[(usize, bool)]) {
+fn add_device(config: &mut HostConfig, device: DeviceConfig, paths: &[(usize, PathAccess)]) {
     let id = DeviceId::new(config.devices.len());
     config.devices.push(device);
-    for &(adapter, optimized) in paths {
+    for &(adapter, access) in paths {
         let adapter = AdapterId::new(adapter % config.adapters.len());
-        config.paths.push(PathConfig { name: String::new(), device: id, adapter, optimized });
+        config.paths.push(PathConfig { name: String::new(), device: id, adapter, access });
     }
 }
 
@@ -539,8 +543,8 @@ impl Bench {
                 put(&mut self.config.devices, id.index(), config);
                 put(&mut self.depths, id.index(), u32::MAX);
             }
-            Part::Path { id, device, adapter, optimized } => {
-                let config = PathConfig { name, device, adapter, optimized };
+            Part::Path { id, device, adapter, access } => {
+                let config = PathConfig { name, device, adapter, access };
                 put(&mut self.config.paths, id.index(), config);
             }
             Part::Vscsi { id, vm, controller, depth, max_transfer } => {
@@ -568,7 +572,12 @@ impl Bench {
         for device in (0..config.devices.len()).map(DeviceId::new) {
             if config.paths.iter().all(|path| path.device != device) {
                 let (id, adapter) = (PathId::new(self.config.paths.len()), AdapterId(0));
-                self.input(Input::Attach(Part::Path { id, device, adapter, optimized: true }));
+                self.input(Input::Attach(Part::Path {
+                    id,
+                    device,
+                    adapter,
+                    access: PathAccess::Optimized,
+                }));
             }
         }
         for path in 0..self.config.paths.len() {
@@ -707,7 +716,7 @@ pub(crate) fn disks(policy: SchedPolicy, depth: u32, allocations: &[Allocation])
         policy: Some(policy),
         path_policy: PathPolicy::Fixed,
     };
-    add_device(&mut config, device, &[(0, true)]);
+    add_device(&mut config, device, &[(0, PathAccess::Optimized)]);
     for allocation in allocations {
         let disk = (Controller::Pvscsi, 256, 1 << 20, 0, 64, *allocation);
         add_vm(&mut config, (true, true, None, vec![disk]));

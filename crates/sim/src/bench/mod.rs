@@ -12,8 +12,8 @@ use std::{
 
 use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
-    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathAccess, PathConfig,
+    SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
@@ -332,7 +332,7 @@ fn path(device: usize) -> PathConfig {
         name: format!("vmhba1:C0:T0:L{device}"),
         device: DeviceId::new(device),
         adapter: AdapterId::new(0),
-        optimized: true,
+        access: PathAccess::Optimized,
     }
 }
 
