@@ -56,6 +56,33 @@ threads = 1
 size = "1m"
 "#;
 
+/// A group at work, and one beside it.
+const GROUP: &str = r#"
+title = "A group beside another"
+duration = "4s"
+warmup = "1s"
+[array.a]
+servers = 4
+service = "0.5ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+[datastore.free]
+[vm.db]
+count = 2
+guest = "linux"
+[vm.db.disk."scsi0:1"]
+datastore = "d"
+[vm.db.workload]
+threads = 32
+[vm.quiet]
+guest = "linux"
+[vm.quiet.disk."scsi0:1"]
+datastore = "d"
+[vm.quiet.workload]
+threads = 1
+"#;
+
 fn remedies(value: &Value) -> &Vec<Value> {
     value["remedies"].as_array().unwrap()
 }
@@ -165,6 +192,40 @@ fn a_remedy_does_what_a_file_that_says_so_does() {
             let own = mean(remedy, key);
             assert!((own - expected).abs() <= 1e-9 * expected, "{what}: {key} {own}, {expected}");
         }
+    }
+}
+
+/// Of a group (`count`) one VM is moved, whichever of the two it is; as in a file that deals the group to the two.
+#[test]
+fn one_of_a_group_is_moved_to_another_datastore_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let dealt = GROUP.replace("\"d\"\n[vm.db.w", "[\"d\", \"free\"]\n[vm.db.w");
+    let (file, dealt) = (file("group.toml", GROUP), file("dealt.toml", &dealt));
+    let of = |file: &str, good: &str, bad: &str| {
+        json(&["remedy", file, "--json", "--good", good, "--bad", bad])
+    };
+    let there = of(&dealt, "quiet", "db-1");
+    for (good, bad) in [("quiet", "db-2"), ("db-2", "quiet")] {
+        let value = of(&file, good, bad);
+        let moved = |vm: &str| {
+            let what = format!("{vm} on datastore free");
+            remedies(&value).iter().find(|one| one["what"] == what).expect(&what).clone()
+        };
+        assert_eq!(
+            moved("db-2")["by_hand"],
+            serde_json::json!(["Move-VM -VM 'db-2' -Datastore 'free'"])
+        );
+        let quiet = if good == "quiet" { "good_iops" } else { "bad_iops" };
+        assert_eq!(
+            mean(&moved("db-2"), quiet),
+            mean(&serde_json::json!({ "figures": there["as_it_is"] }), "good_iops")
+        );
+        moved("quiet");
     }
 }
 

@@ -11,7 +11,6 @@ use knobs::{
 };
 use model::{Qos, Queues};
 use scenario::{Host, Over, StoragePolicy};
-use serde_json::json;
 use sim::Source;
 
 use crate::{
@@ -320,14 +319,13 @@ fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
         None => "the host sees no other, on a device of its own".to_owned(),
     })?;
     let moved = |vm: &str| {
-        let key = format!("vm.\"{vm}\".disk.*.datastore");
-        let over = Over::new(&key, &json!(to).to_string()).map_err(|error| error.to_string())?;
+        let over = Over::datastore(vm, to);
         let (called, to) = (case.called(vm), case.store_called(to));
         let names = [called, &to].map(powershell_name);
         let line = format!("Move-VM -VM {} -Datastore {}", names[0], names[1]);
-        Ok(Remedy::by_hand(format!("{called} on datastore {to}"), Edit::Key(over), line))
+        Remedy::by_hand(format!("{called} on datastore {to}"), Edit::Key(over), line)
     };
-    [&case.good, &case.bad].map(|vm| moved(vm)).into_iter().collect()
+    Ok(both(case, moved))
 }
 
 fn disks(case: &Case) -> Result<Vec<Remedy>, String> {
