@@ -83,6 +83,36 @@ datastore = "d"
 threads = 1
 "#;
 
+/// Two hosts that lock one datastore.
+const LOCKED: &str = r#"
+title = "Locks of a datastore"
+duration = "8s"
+warmup = "1s"
+[array.a]
+servers = 32
+service = "2ms"
+[host.esx]
+count = 2
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.shared]
+[datastore.shared.metadata]
+rate = 10
+lock = "scsi2"
+[vm.a]
+host = "esx-1"
+[vm.a.disk."scsi0:1"]
+datastore = "shared"
+[vm.a.workload]
+threads = 8
+[vm.b]
+host = "esx-2"
+[vm.b.disk."scsi0:1"]
+datastore = "shared"
+[vm.b.workload]
+threads = 8
+"#;
+
 fn remedies(value: &Value) -> &Vec<Value> {
     value["remedies"].as_array().unwrap()
 }
@@ -226,6 +256,62 @@ fn one_of_a_group_is_moved_to_another_datastore_alone() {
             mean(&serde_json::json!({ "figures": there["as_it_is"] }), "good_iops")
         );
         moved("quiet");
+    }
+}
+
+/// An option of the hosts where that makes reservations of locks, else another datastore; either is what a file
+/// whose metadata is locked by ATS does, and where there is none, none is proposed.
+#[test]
+fn locks_by_reservations_are_those_by_ats() {
+    const OFF: &str = "system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i";
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |locks: &str| {
+        let file = folder.path().join("locked.toml");
+        fs::write(&file, LOCKED.replace("rate = 10\nlock = \"scsi2\"", locks)).unwrap();
+        json(&["remedy", file.to_str().unwrap(), "--good", "a", "--bad", "b", "--json"])
+    };
+    let of = |value: &Value, list: &str| {
+        let all = value[list].as_array().unwrap().iter();
+        all.filter(|one| one["key"] == "locks").cloned().collect::<Vec<_>>()
+    };
+    let ats = ask("rate = 10\nlock = \"ats\"");
+    assert_eq!(of(&ats, "refused")[0]["why"], "no lock of shared is a SCSI reservation");
+    let stuck = "rate = 10\nlock = \"scsi2\"\nstuck = { host = \"esx-2\", start = \"2s\" }";
+    for locks in ["rate = 10\nlock = \"scsi2\"", stuck] {
+        let value = ask(locks);
+        let [one] = &of(&value, "remedies")[..] else { panic!("{locks}: {value}") };
+        assert_eq!(one["figures"], ats["as_it_is"], "{locks}");
+        assert!(one["by_hand"][0].as_str().unwrap().contains("ATS-only"), "{one}");
+        assert!(one["gain"].as_f64().unwrap() > 0.3, "{one}");
+        let own = |one: &&Value| one["what"] == "a device of its own for a";
+        let own = remedies(&value).iter().find(own).unwrap();
+        assert!(mean(own, "good_iops") > 0.95 * mean(one, "good_iops"), "{own}");
+    }
+    let file = folder.path().join("locked.toml");
+    fs::write(&file, LOCKED.replace("\"scsi2\"", "\"ats\"")).unwrap();
+    let file = file.to_str().unwrap();
+    let vms = ["--good", "a", "--bad", "b", "--json", "--set", &format!("{OFF} 0")];
+    let value = json(&[&["remedy", file], &vms[..]].concat());
+    let [one] = &of(&value, "remedies")[..] else { panic!("{value}") };
+    assert_eq!(one["commands"], serde_json::json!([format!("esxcli {OFF} 1")]));
+    assert_eq!(one["figures"], ats["as_it_is"]);
+}
+
+/// Conflicts have no VM that is their cause: what is to be done about them is told.
+#[test]
+fn where_nobody_is_to_blame_the_refusal_says_what_the_diagnosis_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, journal] = ["locked.toml", "locked.j"].map(|name| folder.path().join(name));
+    fs::write(&file, LOCKED).unwrap();
+    let [file, journal] = [&file, &journal].map(|path| path.to_str().unwrap());
+    assert_eq!(kavg(&["run", file, "-q", "--journal", journal]).code, 0);
+    for source in [file, journal] {
+        let said = kavg(&["remedy", source]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""));
+        let line = said.err.lines().last().unwrap();
+        for words in ["SCSI reservation conflicts", "ATS", "; say which with --good VM --bad VM"] {
+            assert!(line.contains(words), "{words}: {line}");
+        }
     }
 }
 
@@ -714,7 +800,7 @@ fn bad_input_is_refused_in_one_line() {
         (&[capture, "--seeds", "3"], "--seeds: it is for scenarios, and "),
         (&["two-queues.toml", "--esxcli", "x.txt"], "--esxcli: it is for captures, and two-"),
         (&["nowhere.csv"], "nowhere.csv"),
-        (&["two-queues.toml"], "names no VM that suffers from another; say which with --good VM"),
+        (&["two-queues.toml"], "names no VM that suffers from another (sql on datastore prod: Dev"),
         (&["two-queues.toml", "--good", "sqr"], "--good: there is no VM `sqr`"),
         (&["two-queues.toml", "--good", "sql", "--bad", "sql"], "`sql` is no neighbour of itself"),
         (&[&idle, "--good", "good"], "--good: VM `good` has no workload"),

@@ -9,12 +9,12 @@ use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
     GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
-use model::{Qos, Queues};
-use scenario::{Host, Over, StoragePolicy};
+use model::{Mix, Qos, Queues};
+use scenario::{Host, Over, StoragePolicy, Workload};
 use sim::Source;
 
 use crate::{
-    known::{advanced, order, throttles},
+    known::{advanced, locked_by_scsi2, order, throttles},
     sweep::{Edit, edited},
 };
 
@@ -54,7 +54,7 @@ type Unknown = Option<&'static str>;
 
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 18] = [
+const KINDS: [(&str, &str, Try, Unknown); 19] = [
     ("own-limit", "no IOPS limit of its own", own_limit, None),
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
@@ -76,6 +76,12 @@ const KINDS: [(&str, &str, Try, Unknown); 18] = [
         Some("a recording does not tell which storage policies there are"),
     ),
     ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
+    (
+        "locks",
+        "locks by ATS",
+        locks,
+        Some("a recording does not tell which operations lock a datastore"),
+    ),
     ("scheduler", "another order in the device queue", scheduler, None),
     ("sioc", "Storage I/O Control", sioc, None),
     (
@@ -423,6 +429,34 @@ fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
     let shares = |vm: &str, shares| allocation(vm, AllocationChange::Shares(shares));
     let what = format!("shares {high} for {}, {low} for {}", case.good, case.bad);
     Ok(vec![Remedy::sets(what, [shares(&case.good, high), shares(&case.bad, low)])])
+}
+
+/// Locks the metadata of the datastore by ATS: an option of the hosts, where it is that which makes reservations
+/// of locks, else one for a datastore that is made anew (reference `array-and-control.md` section 7.4).
+fn locks(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (scenario, store) = (&case.scenario, case.datastore());
+    let device = &case.device().name;
+    let is_there = |work: &&Workload| {
+        let host = &scenario.hosts[work.host];
+        host.config.devices[host.device_of(work.vdisk).index()].name == *device
+    };
+    let option = Advanced::HardwareAcceleratedLocking;
+    let is_off = |work: &Workload| advanced(&scenario.hosts[work.host], option) == 0;
+    let mut on_it = scenario.workloads.iter().filter(is_there);
+    if on_it.any(|work| work.config.mix == Mix::Ats && is_off(work)) {
+        let on = Setting::Advanced { option, value: Some(1) };
+        return Ok(vec![Remedy::sets("ATS on".into(), [on])]);
+    }
+    if !locked_by_scsi2(scenario).contains(store) {
+        return Err(format!("no lock of {store} is a SCSI reservation"));
+    }
+    let line = format!(
+        "a new datastore NEW that is ATS-only, on an array with ATS, then: Get-VM -Datastore {} | \
+         Move-VM -Datastore NEW",
+        powershell_name(store)
+    );
+    let what = format!("{store} as an ATS-only datastore");
+    Ok(vec![Remedy::by_hand(what, Edit::AtsOnly(store.into()), line)])
 }
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, DeviceId, DeviceKind, Kind};
-use diagnose::{Finding, Party};
+use diagnose::{Finding, Party, Verdict};
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
 use scenario::{Host, Scenario};
@@ -53,13 +53,15 @@ impl Case {
         }
         let is_diagnosed = good.is_none() || bad.is_none();
         let named = good.zip(bad).map(|(good, bad)| (good.to_owned(), bad.to_owned()));
-        let (good, bad) = named.or_else(|| diagnosed(&report, window, good, bad)).ok_or_else(|| {
-            format!(
-                "{}: the diagnosis of window {name} names no VM that suffers from another; say which \
-                 with --good VM --bad VM",
-                scenario.name
-            )
-        })?;
+        let (good, bad) =
+            named.or_else(|| diagnosed(&report, window, good, bad)).ok_or_else(|| {
+                let worst = crate::verdict::worst_first(report.verdicts(window)).into_iter().next();
+                format!(
+                    "{}: the diagnosis of window {name} {}; say which with --good VM --bad VM",
+                    scenario.name,
+                    worst.map_or(String::new(), names_nobody)
+                )
+            })?;
         if good == bad {
             return Err(format!("--good and --bad: `{good}` is no neighbour of itself"));
         }
@@ -176,6 +178,13 @@ impl Case {
         }
         known.into_iter().map(|(vm, (_, shares))| (vm, shares)).collect()
     }
+}
+
+/// What a diagnosis that names no two says instead, and what to do about it.
+pub(super) fn names_nobody(verdict: &Verdict) -> String {
+    let advice = verdict.advice.iter().flat_map(|advice| [". ", advice]);
+    let says: String = [verdict.headline.trim_end_matches('.')].into_iter().chain(advice).collect();
+    format!("names no VM that suffers from another ({})", says.trim_end_matches('.'))
 }
 
 /// Who suffers from whom by the verdicts on a window.
