@@ -315,6 +315,35 @@ fn where_nobody_is_to_blame_the_refusal_says_what_the_diagnosis_does() {
     }
 }
 
+/// A VM that is at work for a third of the window: its limits are below what it does then, and hold it.
+#[test]
+fn a_limit_is_below_what_the_bad_one_does_while_it_is_at_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = |duration: &str, stop: &str| {
+        let text = GROUP.replace("count = 2\n", "").replace("4s", duration);
+        let text = text.replace("warmup", "sample = \"0.5s\"\nwarmup");
+        let text = text.replace("threads = 32", &format!("threads = 32\nrate = 3000{stop}"));
+        let file = folder.path().join("paused.toml");
+        fs::write(&file, format!("{text}\n")).unwrap();
+        let file = file.to_str().unwrap();
+        let value = json(&["remedy", file, "--json", "--good", "quiet", "--bad", "db"]);
+        let limits = remedies(&value).iter().filter(|one| one["key"] == "iops-limit");
+        let each = limits.map(|one| {
+            let what: Vec<_> = one["what"].as_str().unwrap().split(' ').collect();
+            (what[4].parse::<f64>().unwrap(), mean(one, "bad_iops"))
+        });
+        each.collect::<Vec<_>>()
+    };
+    let all = limits("4s", "");
+    // From 1 s, after the warm-up, to 4 s of 10 s.
+    let third = limits("10s", "\nstop = \"4s\"");
+    assert_eq!((all.len(), third.len()), (2, 2));
+    for ((at, does), (limit, left)) in all.into_iter().zip(third) {
+        assert!((limit / at - 1.0).abs() < 0.02, "{limit}, {at}");
+        assert!((left / does - 1.0 / 3.0).abs() < 0.02, "{left}, {does}");
+    }
+}
+
 #[test]
 fn every_key_of_the_json_is_documented() {
     let page = include_str!("../../../docs/reference/json.md");

@@ -20,7 +20,7 @@ use crate::{
 
 use super::{case::Case, original::Original};
 
-/// What of its rate an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
+/// What of the rate at which it works an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
 /// proposes, and half.
 const LIMITS: [f64; 2] = [0.9, 0.5];
 
@@ -373,7 +373,7 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     };
     let disks = disks.max(1) as f64;
     let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
-    let each = case.flow(vm).units(unit) / disks;
+    let each = case.units_of_bad(unit) / disks;
     let limit = |share: &f64| {
         let limit = ((each * share) as u32).max(1);
         let what = format!("an IOPS limit of {limit} on {}", case.called(vm));
@@ -393,13 +393,14 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
     }
     let unit = f64::from(advanced(host, Advanced::SchedCostUnit));
     let now = |vm: &str| {
-        let disks = || home(case, vm).disks_of(vm);
-        let each = case.flow(vm).units(unit) / disks().count().max(1) as f64;
-        let first =
-            disks().map(|disk| home(case, vm).config.vdisks[disk.index()].allocation).next();
-        (first.unwrap_or_default(), each)
+        let first = home(case, vm).disks_of(vm).next();
+        first.map_or_else(Allocation::default, |disk| {
+            home(case, vm).config.vdisks[disk.index()].allocation
+        })
     };
-    let ((bad, bad_units), (good, _)) = (now(&case.bad), now(&case.good));
+    let (bad, good) = (now(&case.bad), now(&case.good));
+    let disks = home(case, &case.bad).disks_of(&case.bad).count().max(1);
+    let bad_units = case.units_of_bad(unit) / disks as f64;
     let limits = |to: &Allocation| to.limit_iops.is_some_and(|limit| f64::from(limit) < bad_units);
     let mut all = Vec::new();
     for StoragePolicy { name, allocation: to } in &host.policies {
