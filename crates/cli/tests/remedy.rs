@@ -515,6 +515,38 @@ fn what_a_capture_ranks_is_so_in_its_scenario() {
     }
 }
 
+/// The disk of the scenario has a full link, which no model has: what is relieved of it is in the ranges all the
+/// same, for the recording shows the good one while the bad one rests.
+#[test]
+fn what_less_load_gives_is_in_the_ranges_of_a_capture() {
+    let vms = ["--good", "victim-plain", "--bad", "noisy-plain", "--json"];
+    let captured = Captured::new("noisy-neighbour");
+    let of_capture: Value = serde_json::from_str(&captured.remedy(&vms).out).unwrap();
+    let scenario = ["remedy", "noisy-neighbour", "--window", "beside"];
+    let of_scenario = json(&[&scenario[..], &vms].concat());
+    for key in ["iops-limit", "depth-by-latency", "outstanding", "pvscsi"] {
+        // The higher limit first.
+        let of = |value: &Value| {
+            let all = remedies(value).iter().filter(|one| one["key"] == key);
+            let mut all: Vec<Value> = all.cloned().collect();
+            all.sort_by(|a, b| mean(a, "bad_iops").total_cmp(&mean(b, "bad_iops")));
+            all
+        };
+        let (own, truths) = (of(&of_capture), of(&of_scenario));
+        assert!(!own.is_empty() && own.len() == truths.len(), "{key}");
+        for (own, truth) in own.iter().zip(&truths) {
+            for figure in ["good_ms", "good_iops"] {
+                let ends = &own["figures"][figure];
+                let range = ends["low"].as_f64().unwrap()..=ends["high"].as_f64().unwrap();
+                // What changes nothing is held to what chance does.
+                let (truth, ends) = (mean(truth, figure), [*range.start(), *range.end()]);
+                let range = 0.99 * ends[0]..=1.01 * ends[1];
+                assert!(range.contains(&truth), "{figure}: {own}: {truth}");
+            }
+        }
+    }
+}
+
 /// A volume that its policy holds looks like an array that is full: what a capture says of what is done about it
 /// has what is so in its scenario in its range, and the sentences say why it is wide.
 #[test]

@@ -16,7 +16,7 @@ use crate::{
 use super::original::Original;
 
 /// Of its mean: what a VM does that is not at work, but for what it had begun.
-const REST: f64 = 0.1;
+pub(super) const REST: f64 = 0.1;
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {
