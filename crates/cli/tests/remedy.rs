@@ -846,8 +846,8 @@ fn bad_input_is_refused_in_one_line() {
     let capture = folder.path().join("esx01.csv.gz");
     fs::write(&capture, "").unwrap();
     let capture = capture.to_str().unwrap();
-    let [empty, tail] =
-        [("empty.journal", ""), ("tail.journal", "\u{7}\u{7}")].map(|(name, text)| {
+    let [empty, tail, bare] = [("empty.journal", ""), ("tail.journal", "\u{7}\u{7}"), ("bare", "")]
+        .map(|(name, text)| {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
@@ -856,6 +856,10 @@ fn bad_input_is_refused_in_one_line() {
         (&["nowhere"], "nowhere: there is no such file"),
         (&["bad.toml"], "kavg: bad.toml:2:"),
         (&[capture], "esx01.csv.gz:1: the file is empty"),
+        (
+            &[&bare],
+            "bare:1:1: `duration` is missing; it is read as a scenario: by its name it is no ",
+        ),
         (&[&empty], "empty.journal: it is no journal: it does not begin as one"),
         (&[&tail], "tail.journal: it is no journal: it does not begin as one"),
         (&[capture, "--seeds", "3"], "--seeds: it is for scenarios, and "),
