@@ -230,7 +230,7 @@ fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
 }
 
 /// The datastores of which some host locks the metadata by reservations, be it one that sticks.
-fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
+pub(crate) fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
     let mut stores = BTreeSet::new();
     for work in scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve) {
         stores.extend(stores_of(&scenario.hosts[work.host], work.vdisk));

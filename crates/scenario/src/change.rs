@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use counters::{DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{DeviceConfig, PathConfig, VdiskConfig};
 use knobs::DiskName;
-use model::{Arrival, Qos, WorkloadConfig};
+use model::{Arrival, Mix, Qos, VolumeConfig, WorkloadConfig};
 
 use crate::{
     Action, Array, Error, Host, Scenario, Target, TimedEvent, Workload, datastore::IDS_MAX, names,
@@ -21,6 +21,11 @@ impl Host {
         let all = self.config.vdisks.iter().enumerate();
         all.filter(move |(_, disk)| self.config.vms[disk.vm.index()].name == vm)
             .map(|(index, _)| VdiskId::new(index))
+    }
+
+    /// Whether a virtual disk is on a datastore.
+    fn is_on(&self, disk: VdiskId, datastore: &str) -> bool {
+        self.datastores[self.device_of(disk).index()].iter().any(|name| name == datastore)
     }
 
     /// The device on which a virtual disk is.
@@ -56,10 +61,10 @@ impl Workload {
 }
 
 impl Array {
-    /// Gives the array one more volume, as another is.
+    /// Gives the array one more volume, as another is but for who has that reserved.
     fn add_volume_like(&mut self, volume: u32, name: String) -> u32 {
         let like = self.config.volumes[volume as usize].clone();
-        self.config.volumes.push(like);
+        self.config.volumes.push(VolumeConfig { stuck: None, ..like });
         self.volumes.push(name);
         self.config.volumes.len() as u32 - 1
     }
@@ -320,6 +325,23 @@ impl Scenario {
                 }
                 Arrival::Closed { threads: depth, .. }
                 | Arrival::Open { outstanding_max: depth, .. } => *depth = part,
+            }
+        }
+    }
+
+    /// Locks the metadata of a datastore by ATS instead of reservations, and no host holds one of it.
+    pub fn lock_by_ats(&mut self, datastore: &str) {
+        let Self { hosts, arrays, workloads, .. } = self;
+        for host in &*hosts {
+            for (disk, Target { array, volume }) in host.targets.iter().enumerate() {
+                if host.is_on(VdiskId::new(disk), datastore) {
+                    arrays[*array].config.volumes[*volume as usize].stuck = None;
+                }
+            }
+        }
+        for Workload { host, vdisk, config, .. } in workloads {
+            if config.mix == Mix::Reserve && hosts[*host].is_on(*vdisk, datastore) {
+                config.mix = Mix::Ats;
             }
         }
     }

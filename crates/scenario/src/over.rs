@@ -20,6 +20,9 @@ const EVERY: &str = "*";
 pub struct Over {
     parts: Vec<String>,
     value: String,
+    /// The virtual machine that it is about alone, whose disks are all on the datastore `value`: one of a group
+    /// has no key of its own.
+    vm: Option<String>,
 }
 
 impl Over {
@@ -34,7 +37,18 @@ impl Over {
         let parts = parts(key).filter(|parts| parts.iter().all(|part| !part.is_empty()));
         let no_path =
             || Error::new(format!("`{key}` is no key; a key is as `vm.NAME.workload.threads`"));
-        Ok(Self { parts: parts.ok_or_else(no_path)?, value: value.to_owned() })
+        Ok(Self { parts: parts.ok_or_else(no_path)?, value: value.to_owned(), vm: None })
+    }
+
+    /// All disks of a virtual machine of the file, be it one of a group, are on a datastore of it.
+    #[must_use]
+    pub fn datastore(vm: &str, datastore: &str) -> Self {
+        Self { parts: Vec::new(), value: datastore.to_owned(), vm: Some(vm.to_owned()) }
+    }
+
+    /// The datastore on which it puts the disks of a virtual machine.
+    pub(crate) fn datastore_of(&self, vm: &str) -> Option<&str> {
+        (self.vm.as_deref() == Some(vm)).then_some(&self.value)
     }
 
     /// Puts the value into a document.

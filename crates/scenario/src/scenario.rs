@@ -195,14 +195,14 @@ fn parse(
         serving::check(&root)?;
     }
     let name = Path::new(source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    build(name.unwrap_or_default(), &root, purpose, beside.lines, include)
+    build(name.unwrap_or_default(), &root, purpose, beside, include)
 }
 
 fn build(
     name: String,
     root: &Table<'_>,
     purpose: Purpose,
-    lines: &[String],
+    beside: &Beside<'_>,
     include: Include<'_>,
 ) -> Result<Scenario, Error> {
     let text = |key| Ok::<_, Error>(root.read(key, Node::string)?.unwrap_or("").to_string());
@@ -214,13 +214,13 @@ fn build(
     if let (true, Some(node)) = (warmup_ns >= duration_ns, root.get("warmup")) {
         return Err(node.error("it must be shorter than `duration`"));
     }
-    let mut site = Site::read(root, purpose)?;
+    let mut site = Site::read(root, purpose, beside.overs)?;
     let workloads = Workloads::read(root, &mut site, include)?;
     event::place_migrants(root, &mut site)?;
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
-    lines.iter().try_for_each(|line| set_beside(&mut site.hosts.hosts, line))?;
+    beside.lines.iter().try_for_each(|line| set_beside(&mut site.hosts.hosts, line))?;
     let (events, given) = event::read(root, &mut site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;

@@ -15,6 +15,7 @@ use crate::{
     host::Hosts,
     names,
     nouns::Names,
+    over::Over,
     reader::{Node, Table},
     resolve,
     serving::{self, Purpose},
@@ -126,8 +127,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Reads arrays, hosts, datastores and VMs.
-    pub(crate) fn read(root: &Table<'_>, purpose: Purpose) -> Result<Self, Error> {
+    /// Reads arrays, hosts, datastores and VMs, with their disks where `overs` puts them.
+    pub(crate) fn read(root: &Table<'_>, purpose: Purpose, overs: &[Over]) -> Result<Self, Error> {
         let mut arrays = Arrays::read(root, purpose)?;
         let mut hosts = Hosts::read(root)?;
         let datastores = Datastores::read(root, &mut arrays, &mut hosts)?;
@@ -141,12 +142,12 @@ impl Site {
         hosts.hosts.iter_mut().for_each(|host| host.policies.clone_from(&policies.all));
         let mut site = Self { arrays, hosts, datastores, policies, vms };
         for (name, node) in root.named("vm")? {
-            site.read_vms(&name, &node)?;
+            site.read_vms(&name, &node, overs)?;
         }
         Ok(site)
     }
 
-    fn read_vms(&mut self, name: &str, node: &Node<'_>) -> Result<(), Error> {
+    fn read_vms(&mut self, name: &str, node: &Node<'_>, overs: &[Over]) -> Result<(), Error> {
         let table = node.table(VM_KEYS)?;
         let hosts = self.hosts.find_or_all(&table, "host")?;
         let guest = table.read("guest", |node| node.choice(&GUESTS))?.unwrap_or(GuestOs::Windows);
@@ -171,7 +172,10 @@ impl Site {
                 pvscsi,
                 timeout_ns,
             };
-            plans.iter().try_for_each(|plan| self.add_disk(plan, &mut vm))?;
+            let over = overs.iter().find_map(|over| over.datastore_of(&vm.name));
+            let datastore = over.and_then(|name| self.datastores.names.get(name));
+            let datastore = datastore.map(|members| members.start);
+            plans.iter().try_for_each(|plan| self.add_disk(plan, datastore, &mut vm))?;
             self.vms.dealt[home] += 1;
             self.vms.vms.push(vm);
             self.place(self.vms.vms.len() - 1, home, node)?;
@@ -203,13 +207,20 @@ impl Site {
         named.into_iter().map(plan).collect()
     }
 
-    fn add_disk(&mut self, plan: &DiskPlan<'_>, vm: &mut Vm) -> Result<(), Error> {
+    /// Adds a disk to a VM: on that datastore, or on the one whose turn it is.
+    fn add_disk(
+        &mut self,
+        plan: &DiskPlan<'_>,
+        datastore: Option<usize>,
+        vm: &mut Vm,
+    ) -> Result<(), Error> {
         self.vms.vdisks_total += 1;
         if self.vms.vdisks_total > VDISKS_TOTAL_MAX {
             let message = format!("there are too many disks; at most {VDISKS_TOTAL_MAX} in all");
             return Err(plan.table.node().error(&message));
         }
-        let datastore = plan.datastores[self.vms.dealt[vm.home] % plan.datastores.len()];
+        let in_turn = plan.datastores[self.vms.dealt[vm.home] % plan.datastores.len()];
+        let datastore = datastore.unwrap_or(in_turn);
         let disk = Disk {
             name: plan.name.clone(),
             datastore,

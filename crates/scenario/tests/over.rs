@@ -88,6 +88,34 @@ fn a_key_with_another_value_is_as_if_the_file_said_it() {
     assert_eq!(every, common::parse("x.toml", &twice).unwrap());
 }
 
+/// The group of the file in two, which say themselves where they are.
+#[test]
+fn one_of_a_group_is_on_another_datastore_as_if_the_file_said_it() {
+    const OTHER: &str = "[datastore.ds]\n[datastore.other]";
+    let disk = "[vm.two.disk.\"scsi0:1\"]\ndatastore = \"ds\"";
+    let group = FILE.replace("[datastore.ds]", OTHER).replace("[vm.two]", "[vm.two]\ncount = 2");
+    let (one, two) = (disk.replace("two", "two-1"), disk.replace("two", "two-2"));
+    let parted = format!(
+        "[vm.two-1]\nhost = \"esx-1\"\n{one}\n[vm.two-2]\nhost = \"esx-2\"\n{}",
+        two.replace("ds\"", "other\"")
+    );
+    let expected = FILE.replace("[datastore.ds]", OTHER).replace(disk, "");
+    let expected =
+        expected.replace("[vm.two]", &parted).replace("\"two\"", "[\"two-1\", \"two-2\"]");
+    let mut expected = common::parse("x.toml", &expected).unwrap();
+    let mut is = |vm: &str, datastore: &str| {
+        let beside = Beside { overs: &[Over::datastore(vm, datastore)], lines: &[] };
+        let none = &mut |_: &str| Err("there are no files".into());
+        let mut actual = Scenario::parse_with("x.toml", &group, &beside, none).unwrap();
+        for (actual, expected) in actual.hosts.iter_mut().zip(&mut expected.hosts) {
+            actual.sockets.line = expected.sockets.line;
+        }
+        actual == expected
+    };
+    assert!(is("two-2", "other"));
+    assert!(!is("two-1", "other") && !is("two-2", "ds"));
+}
+
 #[test]
 fn a_key_that_leads_nowhere_and_a_value_that_is_not_allowed_are_refused_in_their_place() {
     let cases = [

@@ -142,7 +142,14 @@ impl Remedy {
 
     /// The case of a scenario, what it is made from, and the seeds.
     fn of_scenario(&self) -> Result<(Case, Vec<Source>, Vec<u64>)> {
-        let (source, base) = shipped::load(&self.source, &self.set)?;
+        let (source, base) = shipped::load(&self.source, &self.set).map_err(|refusal| {
+            // A name that says nothing may be meant for either.
+            let path = Path::new(&self.source);
+            let is_neither = path.is_file() && path.extension().is_none_or(|own| own != "toml");
+            let neither =
+                "; it is read as a scenario: by its name it is no capture, by its bytes no journal";
+            if is_neither { refusal + neither } else { refusal }
+        })?;
         base.warnings.iter().for_each(|warning| say(&clean(warning)));
         let seeds = seeds::asked(self.seeds, self.seed.unwrap_or(base.seed));
         let window = self.window.as_deref();

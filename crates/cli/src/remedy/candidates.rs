@@ -9,19 +9,18 @@ use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
     GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
-use model::{Qos, Queues};
-use scenario::{Host, Over, StoragePolicy};
-use serde_json::json;
+use model::{Mix, Qos, Queues};
+use scenario::{Host, Over, StoragePolicy, Workload};
 use sim::Source;
 
 use crate::{
-    known::{advanced, order, throttles},
+    known::{advanced, locked_by_scsi2, order, throttles},
     sweep::{Edit, edited},
 };
 
 use super::{case::Case, original::Original};
 
-/// What of its rate an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
+/// What of the rate at which it works an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
 /// proposes, and half.
 const LIMITS: [f64; 2] = [0.9, 0.5];
 
@@ -55,7 +54,7 @@ type Unknown = Option<&'static str>;
 
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 18] = [
+const KINDS: [(&str, &str, Try, Unknown); 19] = [
     ("own-limit", "no IOPS limit of its own", own_limit, None),
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
@@ -77,6 +76,12 @@ const KINDS: [(&str, &str, Try, Unknown); 18] = [
         Some("a recording does not tell which storage policies there are"),
     ),
     ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
+    (
+        "locks",
+        "locks by ATS",
+        locks,
+        Some("a recording does not tell which operations lock a datastore"),
+    ),
     ("scheduler", "another order in the device queue", scheduler, None),
     ("sioc", "Storage I/O Control", sioc, None),
     (
@@ -320,14 +325,13 @@ fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
         None => "the host sees no other, on a device of its own".to_owned(),
     })?;
     let moved = |vm: &str| {
-        let key = format!("vm.\"{vm}\".disk.*.datastore");
-        let over = Over::new(&key, &json!(to).to_string()).map_err(|error| error.to_string())?;
+        let over = Over::datastore(vm, to);
         let (called, to) = (case.called(vm), case.store_called(to));
         let names = [called, &to].map(powershell_name);
         let line = format!("Move-VM -VM {} -Datastore {}", names[0], names[1]);
-        Ok(Remedy::by_hand(format!("{called} on datastore {to}"), Edit::Key(over), line))
+        Remedy::by_hand(format!("{called} on datastore {to}"), Edit::Key(over), line)
     };
-    [&case.good, &case.bad].map(|vm| moved(vm)).into_iter().collect()
+    Ok(both(case, moved))
 }
 
 fn disks(case: &Case) -> Result<Vec<Remedy>, String> {
@@ -369,7 +373,7 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     };
     let disks = disks.max(1) as f64;
     let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
-    let each = case.flow(vm).units(unit) / disks;
+    let each = case.units_of_bad(unit) / disks;
     let limit = |share: &f64| {
         let limit = ((each * share) as u32).max(1);
         let what = format!("an IOPS limit of {limit} on {}", case.called(vm));
@@ -389,13 +393,14 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
     }
     let unit = f64::from(advanced(host, Advanced::SchedCostUnit));
     let now = |vm: &str| {
-        let disks = || home(case, vm).disks_of(vm);
-        let each = case.flow(vm).units(unit) / disks().count().max(1) as f64;
-        let first =
-            disks().map(|disk| home(case, vm).config.vdisks[disk.index()].allocation).next();
-        (first.unwrap_or_default(), each)
+        let first = home(case, vm).disks_of(vm).next();
+        first.map_or_else(Allocation::default, |disk| {
+            home(case, vm).config.vdisks[disk.index()].allocation
+        })
     };
-    let ((bad, bad_units), (good, _)) = (now(&case.bad), now(&case.good));
+    let (bad, good) = (now(&case.bad), now(&case.good));
+    let disks = home(case, &case.bad).disks_of(&case.bad).count().max(1);
+    let bad_units = case.units_of_bad(unit) / disks as f64;
     let limits = |to: &Allocation| to.limit_iops.is_some_and(|limit| f64::from(limit) < bad_units);
     let mut all = Vec::new();
     for StoragePolicy { name, allocation: to } in &host.policies {
@@ -425,6 +430,34 @@ fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
     let shares = |vm: &str, shares| allocation(vm, AllocationChange::Shares(shares));
     let what = format!("shares {high} for {}, {low} for {}", case.good, case.bad);
     Ok(vec![Remedy::sets(what, [shares(&case.good, high), shares(&case.bad, low)])])
+}
+
+/// Locks the metadata of the datastore by ATS: an option of the hosts, where it is that which makes reservations
+/// of locks, else one for a datastore that is made anew (reference `array-and-control.md` section 7.4).
+fn locks(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (scenario, store) = (&case.scenario, case.datastore());
+    let device = &case.device().name;
+    let is_there = |work: &&Workload| {
+        let host = &scenario.hosts[work.host];
+        host.config.devices[host.device_of(work.vdisk).index()].name == *device
+    };
+    let option = Advanced::HardwareAcceleratedLocking;
+    let is_off = |work: &Workload| advanced(&scenario.hosts[work.host], option) == 0;
+    let mut on_it = scenario.workloads.iter().filter(is_there);
+    if on_it.any(|work| work.config.mix == Mix::Ats && is_off(work)) {
+        let on = Setting::Advanced { option, value: Some(1) };
+        return Ok(vec![Remedy::sets("ATS on".into(), [on])]);
+    }
+    if !locked_by_scsi2(scenario).contains(store) {
+        return Err(format!("no lock of {store} is a SCSI reservation"));
+    }
+    let line = format!(
+        "a new datastore NEW that is ATS-only, on an array with ATS, then: Get-VM -Datastore {} | \
+         Move-VM -Datastore NEW",
+        powershell_name(store)
+    );
+    let what = format!("{store} as an ATS-only datastore");
+    Ok(vec![Remedy::by_hand(what, Edit::AtsOnly(store.into()), line)])
 }
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceId, DeviceKind, Kind};
-use diagnose::{Finding, Party};
+use counters::{Counter, DeviceId, DeviceKind, Kind, Recording};
+use diagnose::{Finding, Party, Verdict};
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
 use scenario::{Host, Scenario};
@@ -14,6 +14,9 @@ use crate::{
 };
 
 use super::original::Original;
+
+/// Of its mean: what a VM does that is not at work, but for what it had begun.
+pub(super) const REST: f64 = 0.1;
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {
@@ -30,6 +33,8 @@ pub(crate) struct Case {
     pub(crate) original: Option<Original>,
     /// The figures of the window as it is.
     rows: Rows,
+    /// The part of the window in which the bad one is at work, above 0.
+    at_work: f64,
     /// Where the one that suffers waits: a host, and a device of it that both use where there is one.
     host: usize,
     pub(crate) device: DeviceId,
@@ -53,21 +58,35 @@ impl Case {
         }
         let is_diagnosed = good.is_none() || bad.is_none();
         let named = good.zip(bad).map(|(good, bad)| (good.to_owned(), bad.to_owned()));
-        let (good, bad) = named.or_else(|| diagnosed(&report, window, good, bad)).ok_or_else(|| {
-            format!(
-                "{}: the diagnosis of window {name} names no VM that suffers from another; say which \
-                 with --good VM --bad VM",
-                scenario.name
-            )
-        })?;
+        let (good, bad) =
+            named.or_else(|| diagnosed(&report, window, good, bad)).ok_or_else(|| {
+                let worst = crate::verdict::worst_first(report.verdicts(window)).into_iter().next();
+                format!(
+                    "{}: the diagnosis of window {name} {}; say which with --good VM --bad VM",
+                    scenario.name,
+                    worst.map_or(String::new(), names_nobody)
+                )
+            })?;
         if good == bad {
             return Err(format!("--good and --bad: `{good}` is no neighbour of itself"));
         }
         let (host, device) = place(scenario, &good, &bad)?;
         let rows = Figures::of(&report).windows.swap_remove(window);
+        let at_work = at_work(&report.samples(window), &bad);
         let Report { scenario, .. } = report;
         let original = None;
-        Ok(Self { scenario, window, good, bad, is_diagnosed, original, rows, host, device })
+        Ok(Self {
+            scenario,
+            window,
+            good,
+            bad,
+            is_diagnosed,
+            original,
+            rows,
+            at_work,
+            host,
+            device,
+        })
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -152,6 +171,11 @@ impl Case {
         flows(&self.rows).remove(vm).unwrap_or_default()
     }
 
+    /// I/Os a second, as limits count them, that the bad one does while it is at work; of `unit` bytes each.
+    pub(crate) fn units_of_bad(&self, unit: f64) -> f64 {
+        self.flow(&self.bad).units(unit) / self.at_work
+    }
+
     /// The two, and who else did anything as it is, with the shares of all of their disks.
     pub(crate) fn shares(&self) -> BTreeMap<&str, f64> {
         let flows = flows(&self.rows);
@@ -176,6 +200,28 @@ impl Case {
         }
         known.into_iter().map(|(vm, (_, shares))| (vm, shares)).collect()
     }
+}
+
+/// The part of some samples in which a VM is at work on any host: it does more than [`REST`] of its mean. All
+/// where it does nothing.
+fn at_work(hosts: &[Recording], vm: &str) -> f64 {
+    let of =
+        |host: &Recording, sample| host.value(host.find(Kind::Vm, vm)?, Counter::Commands, sample);
+    let samples = hosts.first().map_or(0, Recording::len);
+    let rate = |sample: usize| hosts.iter().filter_map(|host| of(host, sample)).sum::<f64>();
+    let rates: Vec<f64> = (0..samples).map(rate).collect();
+    let mean = rates.iter().sum::<f64>() / samples as f64;
+    match rates.iter().filter(|rate| **rate > REST * mean).count() {
+        0 => 1.0,
+        busy => busy as f64 / samples as f64,
+    }
+}
+
+/// What a diagnosis that names no two says instead, and what to do about it.
+pub(super) fn names_nobody(verdict: &Verdict) -> String {
+    let advice = verdict.advice.iter().flat_map(|advice| [". ", advice]);
+    let says: String = [verdict.headline.trim_end_matches('.')].into_iter().chain(advice).collect();
+    format!("names no VM that suffers from another ({})", says.trim_end_matches('.'))
 }
 
 /// Who suffers from whom by the verdicts on a window.

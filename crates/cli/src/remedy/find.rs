@@ -11,7 +11,7 @@ use sim::Source;
 use crate::{journals::Recorded, report::Report, verdict};
 
 use super::{
-    case::{Case, pair},
+    case::{Case, names_nobody, pair},
     original::Original,
 };
 
@@ -49,9 +49,8 @@ pub(crate) fn find(
         return match verdict.outcome {
             Outcome::Healthy => Ok(Found::Nothing(name, verdict.headline)),
             _ => Err(format!(
-                "{name}: the diagnosis names no VM that suffers from another ({}); say which with \
-                 --good VM --bad VM",
-                verdict.headline.trim_end_matches('.')
+                "{name}: the diagnosis {}; say which with --good VM --bad VM",
+                names_nobody(&verdict)
             )),
         };
     };

@@ -162,7 +162,7 @@ impl Ranking {
                 let all = || each.iter().map(of);
                 [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)]
             };
-            let bounds = bounds(case, &remedy);
+            let bounds = bounds(case, &remedy, loss.is_some_and(|loss| loss > ALIKE));
             let gains = range(|parts| parts[0].unwrap_or(f64::NEG_INFINITY));
             let gains =
                 wider(gains, Figure::mean(as_it_is.good_ms), bounds.good_ms, |left| 1.0 - left);

@@ -27,6 +27,8 @@ pub(crate) enum Edit {
     DoubleDisks(String),
     /// The workloads of a VM have so many I/Os outstanding together.
     Outstanding(String, u32),
+    /// The metadata of a datastore is locked by ATS, and nobody has it reserved.
+    AtsOnly(String),
     /// The array gives the volumes of a VM this quality of service.
     Policy(String, Option<Qos>),
 }
@@ -65,6 +67,7 @@ impl Edit {
             Self::OwnHost(vm) => scenario.give_own_host(vm)?,
             Self::DoubleDisks(vm) => scenario.double_disks(vm)?,
             Self::Outstanding(vm, most) => scenario.set_outstanding(vm, *most),
+            Self::AtsOnly(datastore) => scenario.lock_by_ats(datastore),
             Self::Policy(vm, qos) => scenario.set_qos(vm, qos.as_ref()),
         }
         Ok(())

@@ -67,3 +67,13 @@ pub(crate) fn every_key(value: &Value, names: &[&str], seen: &mut impl FnMut(&st
         _ => {}
     }
 }
+
+/// What `kavg remedy --json` ranks.
+pub(crate) fn remedies(value: &Value) -> &Vec<Value> {
+    value["remedies"].as_array().unwrap()
+}
+
+/// The mean of a figure of one of them.
+pub(crate) fn mean(value: &Value, figure: &str) -> f64 {
+    value["figures"][figure]["mean"].as_f64().unwrap()
+}

@@ -1,0 +1,184 @@
+//! `kavg remedy` on scenarios of its own: groups, locks of a datastore, and a neighbour that is not always at work.
+
+mod common;
+
+use std::fs;
+
+use common::{json, kavg, mean, remedies};
+use serde_json::Value;
+
+/// A group at work, and one beside it.
+const GROUP: &str = r#"
+title = "A group beside another"
+duration = "4s"
+warmup = "1s"
+[array.a]
+servers = 4
+service = "0.5ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+[datastore.free]
+[vm.db]
+count = 2
+guest = "linux"
+[vm.db.disk."scsi0:1"]
+datastore = "d"
+[vm.db.workload]
+threads = 32
+[vm.quiet]
+guest = "linux"
+[vm.quiet.disk."scsi0:1"]
+datastore = "d"
+[vm.quiet.workload]
+threads = 1
+"#;
+
+/// Two hosts that lock one datastore.
+const LOCKED: &str = r#"
+title = "Locks of a datastore"
+duration = "8s"
+warmup = "1s"
+[array.a]
+servers = 32
+service = "2ms"
+[host.esx]
+count = 2
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.shared]
+[datastore.shared.metadata]
+rate = 10
+lock = "scsi2"
+[vm.a]
+host = "esx-1"
+[vm.a.disk."scsi0:1"]
+datastore = "shared"
+[vm.a.workload]
+threads = 8
+[vm.b]
+host = "esx-2"
+[vm.b.disk."scsi0:1"]
+datastore = "shared"
+[vm.b.workload]
+threads = 8
+"#;
+
+/// Of a group (`count`) one VM is moved, whichever of the two it is; as in a file that deals the group to the two.
+#[test]
+fn one_of_a_group_is_moved_to_another_datastore_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let dealt = GROUP.replace("\"d\"\n[vm.db.w", "[\"d\", \"free\"]\n[vm.db.w");
+    let (file, dealt) = (file("group.toml", GROUP), file("dealt.toml", &dealt));
+    let of = |file: &str, good: &str, bad: &str| {
+        json(&["remedy", file, "--json", "--good", good, "--bad", bad])
+    };
+    let there = of(&dealt, "quiet", "db-1");
+    for (good, bad) in [("quiet", "db-2"), ("db-2", "quiet")] {
+        let value = of(&file, good, bad);
+        let moved = |vm: &str| {
+            let what = format!("{vm} on datastore free");
+            remedies(&value).iter().find(|one| one["what"] == what).expect(&what).clone()
+        };
+        assert_eq!(
+            moved("db-2")["by_hand"],
+            serde_json::json!(["Move-VM -VM 'db-2' -Datastore 'free'"])
+        );
+        let quiet = if good == "quiet" { "good_iops" } else { "bad_iops" };
+        assert_eq!(
+            mean(&moved("db-2"), quiet),
+            mean(&serde_json::json!({ "figures": there["as_it_is"] }), "good_iops")
+        );
+        moved("quiet");
+    }
+}
+
+/// An option of the hosts where that makes reservations of locks, else another datastore; either is what a file
+/// whose metadata is locked by ATS does, and where there is none, none is proposed.
+#[test]
+fn locks_by_reservations_are_those_by_ats() {
+    const OFF: &str = "system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i";
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |locks: &str| {
+        let file = folder.path().join("locked.toml");
+        fs::write(&file, LOCKED.replace("rate = 10\nlock = \"scsi2\"", locks)).unwrap();
+        json(&["remedy", file.to_str().unwrap(), "--good", "a", "--bad", "b", "--json"])
+    };
+    let of = |value: &Value, list: &str| {
+        let all = value[list].as_array().unwrap().iter();
+        all.filter(|one| one["key"] == "locks").cloned().collect::<Vec<_>>()
+    };
+    let ats = ask("rate = 10\nlock = \"ats\"");
+    assert_eq!(of(&ats, "refused")[0]["why"], "no lock of shared is a SCSI reservation");
+    let stuck = "rate = 10\nlock = \"scsi2\"\nstuck = { host = \"esx-2\", start = \"2s\" }";
+    for locks in ["rate = 10\nlock = \"scsi2\"", stuck] {
+        let value = ask(locks);
+        let [one] = &of(&value, "remedies")[..] else { panic!("{locks}: {value}") };
+        assert_eq!(one["figures"], ats["as_it_is"], "{locks}");
+        assert!(one["by_hand"][0].as_str().unwrap().contains("ATS-only"), "{one}");
+        assert!(one["gain"].as_f64().unwrap() > 0.3, "{one}");
+        let own = |one: &&Value| one["what"] == "a device of its own for a";
+        let own = remedies(&value).iter().find(own).unwrap();
+        assert!(mean(own, "good_iops") > 0.95 * mean(one, "good_iops"), "{own}");
+    }
+    let file = folder.path().join("locked.toml");
+    fs::write(&file, LOCKED.replace("\"scsi2\"", "\"ats\"")).unwrap();
+    let file = file.to_str().unwrap();
+    let vms = ["--good", "a", "--bad", "b", "--json", "--set", &format!("{OFF} 0")];
+    let value = json(&[&["remedy", file], &vms[..]].concat());
+    let [one] = &of(&value, "remedies")[..] else { panic!("{value}") };
+    assert_eq!(one["commands"], serde_json::json!([format!("esxcli {OFF} 1")]));
+    assert_eq!(one["figures"], ats["as_it_is"]);
+}
+
+/// Conflicts have no VM that is their cause: what is to be done about them is told.
+#[test]
+fn where_nobody_is_to_blame_the_refusal_says_what_the_diagnosis_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, journal] = ["locked.toml", "locked.j"].map(|name| folder.path().join(name));
+    fs::write(&file, LOCKED).unwrap();
+    let [file, journal] = [&file, &journal].map(|path| path.to_str().unwrap());
+    assert_eq!(kavg(&["run", file, "-q", "--journal", journal]).code, 0);
+    for source in [file, journal] {
+        let said = kavg(&["remedy", source]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""));
+        let line = said.err.lines().last().unwrap();
+        for words in ["SCSI reservation conflicts", "ATS", "; say which with --good VM --bad VM"] {
+            assert!(line.contains(words), "{words}: {line}");
+        }
+    }
+}
+
+/// A VM that is at work for a third of the window: its limits are below what it does then, and hold it.
+#[test]
+fn a_limit_is_below_what_the_bad_one_does_while_it_is_at_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = |duration: &str, stop: &str| {
+        let text = GROUP.replace("count = 2\n", "").replace("4s", duration);
+        let text = text.replace("warmup", "sample = \"0.5s\"\nwarmup");
+        let text = text.replace("threads = 32", &format!("threads = 32\nrate = 3000{stop}"));
+        let file = folder.path().join("paused.toml");
+        fs::write(&file, format!("{text}\n")).unwrap();
+        let file = file.to_str().unwrap();
+        let value = json(&["remedy", file, "--json", "--good", "quiet", "--bad", "db"]);
+        let limits = remedies(&value).iter().filter(|one| one["key"] == "iops-limit");
+        let each = limits.map(|one| {
+            let what: Vec<_> = one["what"].as_str().unwrap().split(' ').collect();
+            (what[4].parse::<f64>().unwrap(), mean(one, "bad_iops"))
+        });
+        each.collect::<Vec<_>>()
+    };
+    let all = limits("4s", "");
+    // From 1 s, after the warm-up, to 4 s of 10 s.
+    let third = limits("10s", "\nstop = \"4s\"");
+    assert_eq!((all.len(), third.len()), (2, 2));
+    for ((at, does), (limit, left)) in all.into_iter().zip(third) {
+        assert!((limit / at - 1.0).abs() < 0.02, "{limit}, {at}");
+        assert!((left / does - 1.0 / 3.0).abs() < 0.02, "{left}, {does}");
+    }
+}
