@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId, VmId};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
 use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
 use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
 use levels::most_first;
@@ -13,7 +13,7 @@ use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::{advanced, order},
+    known::{allocations, order},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -288,12 +288,14 @@ fn vms(report: &Report, index: usize) -> Vec<String> {
 }
 
 /// Reservations that nobody keeps: only mClock knows them, and a lower limit goes before them.
-fn unreserved(report: &Report, _: usize) -> Vec<String> {
-    let disks = report.scenario.hosts.iter().flat_map(|host| {
-        host.config.vdisks.iter().filter_map(move |disk| {
+fn unreserved(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, .. } = report;
+    let disks = scenario.hosts.iter().enumerate().flat_map(|(at, host)| {
+        let allocations = allocations(scenario, at, &scenario.windows[index]);
+        host.config.vdisks.iter().zip(allocations).filter_map(move |(disk, (allocation, _))| {
             let device = &host.config.devices[disk.device.index()];
             let vm = &host.config.vms[disk.vm.index()].name;
-            let Allocation { limit_iops, reservation_iops, .. } = disk.allocation;
+            let Allocation { limit_iops, reservation_iops, .. } = allocation;
             let why = match limit_iops.filter(|limit| *limit < reservation_iops) {
                 Some(limit) => format!(" of {reservation_iops}, above its IOPS limit of {limit}"),
                 None if reservation_iops == 0 || order(host, device) == SchedPolicy::Mclock => {
@@ -307,29 +309,37 @@ fn unreserved(report: &Report, _: usize) -> Vec<String> {
     few(disks, "disks with a reservation")
 }
 
-/// Devices of which more is reserved than they do with all their slots taken.
+/// Devices of which more is reserved, from the beginning of the window to its end, than they do with all
+/// their slots taken.
 fn overbooked(report: &Report, index: usize) -> Vec<String> {
     const FULL: f64 = 0.95;
-    let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
-    let lines = views.flat_map(|(host, WindowView { recording, .. })| {
-        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
-            let config = &host.config;
-            let reserving =
-                config.vdisks.iter().filter(|disk| disk.allocation.reservation_iops > 0);
-            let own =
-                reserving.filter(|disk| config.devices[disk.device.index()].name == device.name);
-            let reserved: f64 = own.map(|disk| f64::from(disk.allocation.reservation_iops)).sum();
+    let Report { scenario, .. } = report;
+    let window = &scenario.windows[index];
+    let views = scenario.hosts.iter().zip(&report.outcome.windows[index]).enumerate();
+    let lines = views.flat_map(|(at, (host, view))| {
+        let recording = &view.recording;
+        let mut reserved = vec![0.0; host.config.devices.len()];
+        let disks = host.config.vdisks.iter().zip(&view.counters.vdisks);
+        for ((disk, counted), (_, least)) in disks.zip(allocations(scenario, at, window)) {
+            if counted.shares > 0 {
+                reserved[disk.device.index()] += f64::from(least);
+            }
+        }
+        recording.of_kind(Kind::Device).filter_map(move |(id, device)| {
+            let devices = &host.config.devices;
+            let place = devices.iter().position(|known| known.name == device.name)?;
+            let [before, after] = [&view.counters_before, &view.counters]
+                .map(|counters| counters.devices.get(place).map_or(0, |device| device.units));
+            let units = after.saturating_sub(before) as f64
+                / (view.counters.at - view.counters_before.at) as f64
+                * SECOND as f64;
             let value = |counter| recording.value(id, counter, 0);
-            let bytes = (value(Counter::MbRead)? + value(Counter::MbWritten)?) * f64::from(1 << 20);
-            // At most: a command of less than a unit is one.
-            let units = value(Counter::Commands)?
-                + bytes / f64::from(advanced(host, Advanced::SchedCostUnit));
             let is_full = value(Counter::MeanActive)? >= FULL * value(Counter::MeanDeviceQDepth)?;
-            (is_full && reserved > units).then(|| {
+            (is_full && MET * reserved[place] > units).then(|| {
                 format!(
                     "device {}: {} I/Os a second are reserved, more than the {} that it does",
                     clean(&device.name),
-                    rate(reserved),
+                    rate(reserved[place]),
                     rate(units)
                 )
             })
