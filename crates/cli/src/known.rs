@@ -28,6 +28,22 @@ pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
     set.unwrap_or_else(|| wanted.default_in(host.config.version))
 }
 
+/// The same by the end of a window.
+pub(crate) fn advanced_by(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    wanted: Advanced,
+) -> u32 {
+    let events = scenario.events.iter().rev();
+    let mut events = events.filter(|event| event.host == host && event.at < window.to);
+    let set = events.find_map(|event| match event.action {
+        Action::Set(Knob::Advanced { option, value }) if option == wanted => Some(value),
+        _ => None,
+    });
+    set.unwrap_or_else(|| advanced(&scenario.hosts[host], wanted))
+}
+
 /// The order in which a device queue is served when a run begins.
 pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
     let with_reservation = advanced(host, Advanced::SchedulerWithReservation);

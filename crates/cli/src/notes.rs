@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
-use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
+use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, ThrottleMode, VdiskConfig};
 use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
@@ -13,7 +13,7 @@ use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::{allocations, order},
+    known::{advanced_by, allocations, order},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -63,9 +63,22 @@ fn found(report: &Report) -> impl Iterator<Item = String> {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [external, demand, unheard, over, spans, depths, curves, vms, unreserved, overbooked]
-        .map(|kind| kind(report, index))
-        .concat()
+    [
+        external,
+        demand,
+        unheard,
+        unthrottled,
+        in_step,
+        over,
+        spans,
+        depths,
+        curves,
+        vms,
+        unreserved,
+        overbooked,
+    ]
+    .map(|kind| kind(report, index))
+    .concat()
 }
 
 /// Workloads from outside that Storage I/O Control told of, by device: hosts that share one tell alike.
@@ -191,6 +204,56 @@ fn unheard(report: &Report, _: usize) -> Vec<String> {
         )
     });
     few(lines, "hosts on which it governs nothing")
+}
+
+/// Hosts whose numbers for adaptive throttling never throttle: no sample has so many bad results. ESXi takes them, as
+/// its own threshold is above its own sample size [LAMW].
+fn unthrottled(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, .. } = report;
+    let lines = scenario.hosts.iter().enumerate().filter_map(|(at, host)| {
+        let options = [Advanced::QFullSampleSize, Advanced::QFullThreshold];
+        let [size, threshold] =
+            options.map(|option| advanced_by(scenario, at, &scenario.windows[index], option));
+        let never = host.config.throttle_mode == ThrottleMode::Kernel
+            && (1..threshold).contains(&size);
+        let [size_path, threshold_path] = options.map(|option| option.info().path);
+        never.then(|| {
+            format!(
+                "host {}: adaptive throttling never acts by {threshold_path} of {threshold}, above {size_path} of \
+                 {size}: no {size} results have {threshold} that are bad",
+                clean(&host.config.name)
+            )
+        })
+    });
+    few(lines, "hosts that never throttle")
+}
+
+/// Arrays without a round trip that refuse more than one device: all ask again at one instant, in one order.
+fn in_step(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, outcome, .. } = report;
+    let without =
+        scenario.arrays.iter().enumerate().filter(|(_, array)| array.config.round_trip_ns == 0);
+    let lines = without.filter_map(|(at, array)| {
+        let refused = scenario.hosts.iter().zip(&outcome.windows[index]).map(|(host, view)| {
+            let counted = view.counters_before.devices.iter().zip(&view.counters.devices);
+            let refused = |place: usize| {
+                let mut disks = host.config.vdisks.iter().zip(&host.targets);
+                disks.any(|(disk, target)| disk.device.index() == place && target.array == at)
+            };
+            let refusing = counted.enumerate().filter(|(place, (before, after))| {
+                after.queue_full > before.queue_full && refused(*place)
+            });
+            refusing.count()
+        });
+        (refused.sum::<usize>() > 1).then(|| {
+            format!(
+                "array {}: it refuses commands and has no `round_trip`: those whom it refuses ask again at one \
+                 instant and in one order, and the first may have every place",
+                clean(&array.name)
+            )
+        })
+    });
+    few(lines, "arrays without a `round_trip`")
 }
 
 /// Workloads that were over before the window began: nothing of them is in its figures.

@@ -158,3 +158,43 @@ fn a_vm_that_migrates_is_counted_once() {
     assert_eq!(notes(&event("migrate = \"other\"")), "[]");
     assert!(notes(&event("power = \"off\"")).contains("0 VMs on at its end, 1 when the run began"));
 }
+
+/// Numbers for adaptive throttling that never throttle, which ESXi takes for a host and refuses for a device.
+#[test]
+fn a_threshold_that_no_sample_reaches_is_told() {
+    let set = |size: u32, threshold: u32| {
+        let option = |name: &str, value: u32| {
+            format!("\"system settings advanced set -o /Disk/QFull{name} -i {value}\"")
+        };
+        let lines = [option("SampleSize", size), option("Threshold", threshold)].join(", ");
+        notes(&SITE.replacen("esxi =", &format!("esxcli = [{lines}]\nesxi ="), 1))
+    };
+    let told = "[\"host esx: adaptive throttling never acts by /Disk/QFullThreshold of 8, above \
+                /Disk/QFullSampleSize of 4: no 4 results have 8 that are bad\"]";
+    assert_eq!(set(4, 8), told);
+    assert_eq!(set(8, 8), "[]");
+    assert_eq!(set(0, 8), "[]");
+    let event = "[[event]]\nat = \"20s\"\nesxcli = \"system settings advanced set -o /Disk/QFullSampleSize -i 4\"\n";
+    assert_eq!(notes(&format!("{SITE}{event}")), told);
+}
+
+/// Two hosts that one array refuses are not equal where it answers at once.
+#[test]
+fn refusals_without_a_round_trip_are_told() {
+    let full = SITE.replace("servers = 16", "servers = 2, queue_limit = 4");
+    let full =
+        full.replace("limit = 2_000", "shares = 1_000").replace("threads = 8", "threads = 32");
+    assert_eq!(notes(&full), "[]");
+    let web = full.split_once("[vm.web]").unwrap().1.split_once("[[window]]").unwrap().0;
+    let other =
+        "[host.other.adapter.vmhba1]\ndriver = \"qlnativefc\"\n\n[vm.web]\nhost = \"esx\"\n";
+    let both = full.replace("[vm.web]\n", other);
+    let both = both.replacen("[[window]]", &format!("[vm.db]\nhost = \"other\"{web}[[window]]"), 1);
+    assert_eq!(
+        notes(&both),
+        "[\"array flash: it refuses commands and has no `round_trip`: those whom it refuses ask again at one \
+         instant and in one order, and the first may have every place\"]"
+    );
+    let apart = both.replace("servers = 2", "round_trip = \"0.1ms\", servers = 2");
+    assert_eq!(notes(&apart), "[]");
+}
