@@ -31,17 +31,21 @@ pub(crate) enum Edit {
     Policy(String, Option<Qos>),
 }
 
-/// The scenario with all that is done to it: first come keys of the file, then the rest as it stands.
+/// The scenario with all that is done to it: first come keys of the file, then lines, from which events go on
+/// as from those of `--set`, then the rest as it stands.
 ///
 /// # Errors
 /// One line, when something is refused.
 pub(crate) fn edited(source: &Source, edits: &[Edit]) -> Result<Scenario, String> {
-    let keys = edits.iter().filter_map(|edit| match edit {
-        Edit::Key(over) => Some(over.clone()),
-        _ => None,
-    });
-    let keys: Vec<_> = keys.collect();
-    let mut scenario = source.scenario_over(&keys).map_err(|error| error.to_string())?;
+    let (mut keys, mut lines) = (Vec::new(), Vec::new());
+    for edit in edits {
+        match edit {
+            Edit::Key(over) => keys.push(over.clone()),
+            Edit::Line(line) => lines.push(line.clone()),
+            _ => {}
+        }
+    }
+    let mut scenario = source.scenario_over(&keys, &lines).map_err(|error| error.to_string())?;
     edits
         .iter()
         .try_for_each(|edit| edit.apply(&mut scenario))
@@ -52,8 +56,7 @@ pub(crate) fn edited(source: &Source, edits: &[Edit]) -> Result<Scenario, String
 impl Edit {
     fn apply(&self, scenario: &mut Scenario) -> Result<(), scenario::Error> {
         match self {
-            Self::Key(_) => {}
-            Self::Line(line) => scenario.set(line)?,
+            Self::Key(_) | Self::Line(_) => {}
             Self::Set(setting) => scenario.apply(setting)?,
             Self::DeviceDepth(depth) => scenario.set_device_depth(*depth)?,
             Self::Order(device, policy) => {
@@ -68,5 +71,35 @@ impl Edit {
             Self::Policy(vm, qos) => scenario.set_qos(vm, qos.as_ref()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event goes on from a line that is swept as from one of `--set`.
+    #[test]
+    fn a_line_is_what_it_is_beside_the_file() {
+        let text = "title = 't'\nduration = '9s'\narray.a = { servers = 1, service = '1ms' }\n\
+            host.esx.adapter.vmhba1 = { driver = 'fnic' }\ndatastore.ds = {}\n\
+            vm.web = { disk.'scsi0:0' = { datastore = 'ds' } }\n\
+            [[event]]\nat = '1s'\nvm = 'web'\nallocation = { disk = 'scsi0:0', shares = 700 }\n";
+        let line = || vec!["web: DiskLimitIOPerSecond 50".to_owned()];
+        let source = |settings| Source {
+            file: "site.toml".into(),
+            text: text.into(),
+            settings,
+            ..Source::default()
+        };
+        let beside = source(line()).scenario().unwrap();
+        let swept = edited(&source(Vec::new()), &[Edit::Line(line().remove(0))]).unwrap();
+        assert_eq!(swept, beside);
+        let scenario::Action::Set(knobs::Knob::Allocation { allocation, .. }) =
+            swept.events[0].action
+        else {
+            panic!("{:?}", swept.events)
+        };
+        assert_eq!((allocation.limit_iops, allocation.shares), (Some(50), 700));
     }
 }
