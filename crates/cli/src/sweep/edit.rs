@@ -32,22 +32,26 @@ pub(crate) enum Edit {
 }
 
 /// The scenario with all that is done to it: first come keys of the file, then lines, from which events go on
-/// as from those of `--set`, then the rest as it stands.
+/// as from those of `--set`, then the rest as it stands, with the lines that come after it and may need it.
 ///
 /// # Errors
 /// One line, when something is refused.
 pub(crate) fn edited(source: &Source, edits: &[Edit]) -> Result<Scenario, String> {
+    let is_before = |edit: &Edit| matches!(edit, Edit::Key(_) | Edit::Line(_));
     let (mut keys, mut lines) = (Vec::new(), Vec::new());
+    let (first, rest) = edits.split_at(edits.iter().take_while(|edit| is_before(edit)).count());
     for edit in edits {
-        match edit {
-            Edit::Key(over) => keys.push(over.clone()),
-            Edit::Line(line) => lines.push(line.clone()),
-            _ => {}
+        if let Edit::Key(over) = edit {
+            keys.push(over.clone());
+        }
+    }
+    for edit in first {
+        if let Edit::Line(line) = edit {
+            lines.push(line.clone());
         }
     }
     let mut scenario = source.scenario_over(&keys, &lines).map_err(|error| error.to_string())?;
-    edits
-        .iter()
+    rest.iter()
         .try_for_each(|edit| edit.apply(&mut scenario))
         .map_err(|error| error.to_string())?;
     Ok(scenario)
@@ -56,7 +60,8 @@ pub(crate) fn edited(source: &Source, edits: &[Edit]) -> Result<Scenario, String
 impl Edit {
     fn apply(&self, scenario: &mut Scenario) -> Result<(), scenario::Error> {
         match self {
-            Self::Key(_) | Self::Line(_) => {}
+            Self::Key(_) => {}
+            Self::Line(line) => scenario.set(line)?,
             Self::Set(setting) => scenario.apply(setting)?,
             Self::DeviceDepth(depth) => scenario.set_device_depth(*depth)?,
             Self::Order(device, policy) => {
