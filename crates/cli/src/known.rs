@@ -11,7 +11,7 @@ use counters::{
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
-use knobs::{Advanced, IoControl, Knob, PathPolicy};
+use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Controllers, Disks, Mix, PolicyWait, Queues, Service};
 use scenario::{Action, Array, Face, Host, Scenario, Window};
@@ -28,11 +28,47 @@ pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
     set.unwrap_or_else(|| wanted.default_in(host.config.version))
 }
 
+/// The same by the end of a window.
+pub(crate) fn advanced_by(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    wanted: Advanced,
+) -> u32 {
+    let events = scenario.events.iter().rev();
+    let mut events = events.filter(|event| event.host == host && event.at < window.to);
+    let set = events.find_map(|event| match event.action {
+        Action::Set(Knob::Advanced { option, value }) if option == wanted => Some(value),
+        _ => None,
+    });
+    set.unwrap_or_else(|| advanced(&scenario.hosts[host], wanted))
+}
+
 /// The order in which a device queue is served when a run begins.
 pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
     let with_reservation = advanced(host, Advanced::SchedulerWithReservation);
     let of_host = SchedPolicy::default_in(host.config.version, with_reservation);
     device.policy.unwrap_or(of_host)
+}
+
+/// What each virtual disk of a host has at the end of a window, and the least that was reserved for it in the
+/// window.
+pub(crate) fn allocations(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+) -> Vec<(Allocation, u32)> {
+    let disks = scenario.hosts[host].config.vdisks.iter().map(|disk| disk.allocation);
+    let mut all: Vec<_> = disks.map(|own| (own, own.reservation_iops)).collect();
+    let events = scenario.events.iter();
+    for event in events.filter(|event| event.host == host && event.at < window.to) {
+        if let Action::Set(Knob::Allocation { vdisk, allocation }) = event.action {
+            let (_, least) = all[vdisk.index()];
+            let was = if event.at > window.from { least } else { u32::MAX };
+            all[vdisk.index()] = (allocation, was.min(allocation.reservation_iops));
+        }
+    }
+    all
 }
 
 /// Whether adaptive throttling is on for a device of a host by the end of a window.

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId, VmId};
-use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
+use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, ThrottleMode, VdiskConfig};
 use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
@@ -13,7 +13,7 @@ use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::{advanced, order},
+    known::{advanced_by, allocations, order},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -63,9 +63,23 @@ fn found(report: &Report) -> impl Iterator<Item = String> {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [external, demand, unheard, over, spans, depths, curves, thrash, vms, unreserved, overbooked]
-        .map(|kind| kind(report, index))
-        .concat()
+    [
+        external,
+        demand,
+        unheard,
+        unthrottled,
+        in_step,
+        over,
+        spans,
+        depths,
+        curves,
+        thrash,
+        vms,
+        unreserved,
+        overbooked,
+    ]
+    .map(|kind| kind(report, index))
+    .concat()
 }
 
 /// Workloads from outside that Storage I/O Control told of, by device: hosts that share one tell alike.
@@ -193,6 +207,56 @@ fn unheard(report: &Report, _: usize) -> Vec<String> {
     few(lines, "hosts on which it governs nothing")
 }
 
+/// Hosts whose numbers for adaptive throttling never throttle: no sample has so many bad results. ESXi takes them, as
+/// its own threshold is above its own sample size [LAMW].
+fn unthrottled(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, .. } = report;
+    let lines = scenario.hosts.iter().enumerate().filter_map(|(at, host)| {
+        let options = [Advanced::QFullSampleSize, Advanced::QFullThreshold];
+        let [size, threshold] =
+            options.map(|option| advanced_by(scenario, at, &scenario.windows[index], option));
+        let never = host.config.throttle_mode == ThrottleMode::Kernel
+            && (1..threshold).contains(&size);
+        let [size_path, threshold_path] = options.map(|option| option.info().path);
+        never.then(|| {
+            format!(
+                "host {}: adaptive throttling never acts by {threshold_path} of {threshold}, above {size_path} of \
+                 {size}: no {size} results have {threshold} that are bad",
+                clean(&host.config.name)
+            )
+        })
+    });
+    few(lines, "hosts that never throttle")
+}
+
+/// Arrays without a round trip that refuse more than one device: all ask again at one instant, in one order.
+fn in_step(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, outcome, .. } = report;
+    let without =
+        scenario.arrays.iter().enumerate().filter(|(_, array)| array.config.round_trip_ns == 0);
+    let lines = without.filter_map(|(at, array)| {
+        let refused = scenario.hosts.iter().zip(&outcome.windows[index]).map(|(host, view)| {
+            let counted = view.counters_before.devices.iter().zip(&view.counters.devices);
+            let refused = |place: usize| {
+                let mut disks = host.config.vdisks.iter().zip(&host.targets);
+                disks.any(|(disk, target)| disk.device.index() == place && target.array == at)
+            };
+            let refusing = counted.enumerate().filter(|(place, (before, after))| {
+                after.queue_full > before.queue_full && refused(*place)
+            });
+            refusing.count()
+        });
+        (refused.sum::<usize>() > 1).then(|| {
+            format!(
+                "array {}: it refuses commands and has no `round_trip`: those whom it refuses ask again at one \
+                 instant and in one order, and the first may have every place",
+                clean(&array.name)
+            )
+        })
+    });
+    few(lines, "arrays without a `round_trip`")
+}
+
 /// Workloads that were over before the window began: nothing of them is in its figures.
 fn over(report: &Report, index: usize) -> Vec<String> {
     let from = report.scenario.windows[index].from;
@@ -303,12 +367,14 @@ fn vms(report: &Report, index: usize) -> Vec<String> {
 }
 
 /// Reservations that nobody keeps: only mClock knows them, and a lower limit goes before them.
-fn unreserved(report: &Report, _: usize) -> Vec<String> {
-    let disks = report.scenario.hosts.iter().flat_map(|host| {
-        host.config.vdisks.iter().filter_map(move |disk| {
+fn unreserved(report: &Report, index: usize) -> Vec<String> {
+    let Report { scenario, .. } = report;
+    let disks = scenario.hosts.iter().enumerate().flat_map(|(at, host)| {
+        let allocations = allocations(scenario, at, &scenario.windows[index]);
+        host.config.vdisks.iter().zip(allocations).filter_map(move |(disk, (allocation, _))| {
             let device = &host.config.devices[disk.device.index()];
             let vm = &host.config.vms[disk.vm.index()].name;
-            let Allocation { limit_iops, reservation_iops, .. } = disk.allocation;
+            let Allocation { limit_iops, reservation_iops, .. } = allocation;
             let why = match limit_iops.filter(|limit| *limit < reservation_iops) {
                 Some(limit) => format!(" of {reservation_iops}, above its IOPS limit of {limit}"),
                 None if reservation_iops == 0 || order(host, device) == SchedPolicy::Mclock => {
@@ -322,29 +388,37 @@ fn unreserved(report: &Report, _: usize) -> Vec<String> {
     few(disks, "disks with a reservation")
 }
 
-/// Devices of which more is reserved than they do with all their slots taken.
+/// Devices of which more is reserved, from the beginning of the window to its end, than they do with all
+/// their slots taken.
 fn overbooked(report: &Report, index: usize) -> Vec<String> {
     const FULL: f64 = 0.95;
-    let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
-    let lines = views.flat_map(|(host, WindowView { recording, .. })| {
-        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
-            let config = &host.config;
-            let reserving =
-                config.vdisks.iter().filter(|disk| disk.allocation.reservation_iops > 0);
-            let own =
-                reserving.filter(|disk| config.devices[disk.device.index()].name == device.name);
-            let reserved: f64 = own.map(|disk| f64::from(disk.allocation.reservation_iops)).sum();
+    let Report { scenario, .. } = report;
+    let window = &scenario.windows[index];
+    let views = scenario.hosts.iter().zip(&report.outcome.windows[index]).enumerate();
+    let lines = views.flat_map(|(at, (host, view))| {
+        let recording = &view.recording;
+        let mut reserved = vec![0.0; host.config.devices.len()];
+        let disks = host.config.vdisks.iter().zip(&view.counters.vdisks);
+        for ((disk, counted), (_, least)) in disks.zip(allocations(scenario, at, window)) {
+            if counted.shares > 0 {
+                reserved[disk.device.index()] += f64::from(least);
+            }
+        }
+        recording.of_kind(Kind::Device).filter_map(move |(id, device)| {
+            let devices = &host.config.devices;
+            let place = devices.iter().position(|known| known.name == device.name)?;
+            let [before, after] = [&view.counters_before, &view.counters]
+                .map(|counters| counters.devices.get(place).map_or(0, |device| device.units));
+            let units = after.saturating_sub(before) as f64
+                / (view.counters.at - view.counters_before.at) as f64
+                * SECOND as f64;
             let value = |counter| recording.value(id, counter, 0);
-            let bytes = (value(Counter::MbRead)? + value(Counter::MbWritten)?) * f64::from(1 << 20);
-            // At most: a command of less than a unit is one.
-            let units = value(Counter::Commands)?
-                + bytes / f64::from(advanced(host, Advanced::SchedCostUnit));
             let is_full = value(Counter::MeanActive)? >= FULL * value(Counter::MeanDeviceQDepth)?;
-            (is_full && reserved > units).then(|| {
+            (is_full && MET * reserved[place] > units).then(|| {
                 format!(
                     "device {}: {} I/Os a second are reserved, more than the {} that it does",
                     clean(&device.name),
-                    rate(reserved),
+                    rate(reserved[place]),
                     rate(units)
                 )
             })

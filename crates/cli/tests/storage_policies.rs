@@ -95,8 +95,17 @@ fn notes(site: &str) -> String {
 fn reservations_that_cannot_be_kept_are_told() {
     let with = |gold: &str| notes(&SITE.replace("{ limit = 2_000 }", gold));
     assert_eq!(with("{ limit = 2_000, reservation = 2_000 }"), "[]");
-    let above = with("{ limit = 2_000, reservation = 2_001 }");
-    assert_eq!(above, "[\"web:scsi0:1 has a reservation of 2001, above its IOPS limit of 2000\"]");
+    let told = "[\"web:scsi0:1 has a reservation of 2001, above its IOPS limit of 2000\"]";
+    assert_eq!(with("{ limit = 2_000, reservation = 2_001 }"), told);
+    // What an event changes before the window is as good.
+    let event = |says: &str| {
+        let policy = format!("storage_policy = {{ name = \"gold\", {says} }}");
+        format!("{SITE}[[event]]\nat = \"20s\"\n{policy}\n")
+    };
+    assert_eq!(notes(&event("reservation = 2_001")), told);
+    let lifted =
+        event("limit = 4_000").replace("limit = 2_000", "limit = 2_000, reservation = 2_001");
+    assert_eq!(notes(&lifted), "[]");
 }
 
 #[test]
@@ -106,9 +115,36 @@ fn reservations_beyond_what_a_device_does_are_told() {
     let with = |reservation: u32| {
         notes(&slow.replace("limit = 2_000", &format!("reservation = {reservation}")))
     };
+    let is_told = |told: &str, does: f64| {
+        let (_, said) = told
+            .split_once(" I/Os a second are reserved, more than the ")
+            .unwrap_or_else(|| panic!("{told}"));
+        let said: f64 = said.split(' ').next().unwrap().replace(',', "").parse().unwrap();
+        assert!((said / does - 1.0).abs() < 0.01, "{told}");
+    };
     assert_eq!(with(400), "[]");
-    let told = with(4_000);
-    assert!(told.contains("I/Os a second are reserved, more than the"), "{told}");
+    // Two servers do 500 of 4 KiB, and of 64 KiB as many, which are two units each.
+    is_told(&with(530), 500.0);
+    let large = slow.replace("threads = 96", "threads = 96, size = \"64k\"");
+    let with_large = |reservation: u32| {
+        notes(&large.replace("limit = 2_000", &format!("reservation = {reservation}")))
+    };
+    assert_eq!(with_large(900), "[]");
+    is_told(&with_large(1_030), 1000.0);
+    // What is reserved is what an event made of it.
+    let event = |at: u32, reservation: u32| {
+        let event = format!("storage_policy = {{ name = \"gold\", reservation = {reservation} }}");
+        format!("\n[[event]]\nat = \"{at}s\"\n{event}\n")
+    };
+    assert_eq!(
+        notes(&format!(
+            "{}{}",
+            slow.replace("limit = 2_000", "reservation = 4_000"),
+            event(20, 400)
+        )),
+        "[]"
+    );
+    is_told(&notes(&format!("{slow}{}", event(20, 4_000))), 500.0);
 }
 
 /// A virtual machine that went to another host is one.
@@ -121,4 +157,44 @@ fn a_vm_that_migrates_is_counted_once() {
     let event = |what: &str| format!("{site}[[event]]\nat = \"20s\"\nvm = \"web\"\n{what}\n");
     assert_eq!(notes(&event("migrate = \"other\"")), "[]");
     assert!(notes(&event("power = \"off\"")).contains("0 VMs on at its end, 1 when the run began"));
+}
+
+/// Numbers for adaptive throttling that never throttle, which ESXi takes for a host and refuses for a device.
+#[test]
+fn a_threshold_that_no_sample_reaches_is_told() {
+    let set = |size: u32, threshold: u32| {
+        let option = |name: &str, value: u32| {
+            format!("\"system settings advanced set -o /Disk/QFull{name} -i {value}\"")
+        };
+        let lines = [option("SampleSize", size), option("Threshold", threshold)].join(", ");
+        notes(&SITE.replacen("esxi =", &format!("esxcli = [{lines}]\nesxi ="), 1))
+    };
+    let told = "[\"host esx: adaptive throttling never acts by /Disk/QFullThreshold of 8, above \
+                /Disk/QFullSampleSize of 4: no 4 results have 8 that are bad\"]";
+    assert_eq!(set(4, 8), told);
+    assert_eq!(set(8, 8), "[]");
+    assert_eq!(set(0, 8), "[]");
+    let event = "[[event]]\nat = \"20s\"\nesxcli = \"system settings advanced set -o /Disk/QFullSampleSize -i 4\"\n";
+    assert_eq!(notes(&format!("{SITE}{event}")), told);
+}
+
+/// Two hosts that one array refuses are not equal where it answers at once.
+#[test]
+fn refusals_without_a_round_trip_are_told() {
+    let full = SITE.replace("servers = 16", "servers = 2, queue_limit = 4");
+    let full =
+        full.replace("limit = 2_000", "shares = 1_000").replace("threads = 8", "threads = 32");
+    assert_eq!(notes(&full), "[]");
+    let web = full.split_once("[vm.web]").unwrap().1.split_once("[[window]]").unwrap().0;
+    let other =
+        "[host.other.adapter.vmhba1]\ndriver = \"qlnativefc\"\n\n[vm.web]\nhost = \"esx\"\n";
+    let both = full.replace("[vm.web]\n", other);
+    let both = both.replacen("[[window]]", &format!("[vm.db]\nhost = \"other\"{web}[[window]]"), 1);
+    assert_eq!(
+        notes(&both),
+        "[\"array flash: it refuses commands and has no `round_trip`: those whom it refuses ask again at one \
+         instant and in one order, and the first may have every place\"]"
+    );
+    let apart = both.replace("servers = 2", "round_trip = \"0.1ms\", servers = 2");
+    assert_eq!(notes(&apart), "[]");
 }

@@ -241,6 +241,8 @@ pub struct DeviceCounters {
     pub queue_full: u64,
     /// LUN resets by the host, because the driver did not answer.
     pub resets: u64,
+    /// Units of `Disk.SchedCostUnit` that went to the driver while a disk on it had an IOPS limit or a reservation.
+    pub units: u64,
 }
 
 impl DeviceCounters {

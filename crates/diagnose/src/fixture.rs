@@ -20,6 +20,7 @@ pub(crate) struct Bench {
     paths: usize,
     adapters: usize,
     path_share: Box<dyn Fn(usize, usize) -> f64>,
+    path_davg: Box<dyn Fn(usize) -> f64>,
     adapter_wait_ms: f64,
     aqlen: u32,
     split: Option<(f64, f64)>,
@@ -61,6 +62,7 @@ impl Bench {
             paths: 1,
             adapters: 1,
             path_share: Box::new(|_, _| 1.0),
+            path_davg: Box::new(|_| 1.0),
             adapter_wait_ms: 0.0,
             aqlen: 4_096,
             split: None,
@@ -112,6 +114,11 @@ impl Bench {
     /// The share of the commands that a path carries in a sample.
     pub(crate) fn path_share(&mut self, share: impl Fn(usize, usize) -> f64 + 'static) {
         self.path_share = Box::new(share);
+    }
+
+    /// How many times as long as the device's a path's DAVG is.
+    pub(crate) fn path_davg(&mut self, times: impl Fn(usize) -> f64 + 'static) {
+        self.path_davg = Box::new(times);
     }
 
     pub(crate) fn adapter_wait_ms(&mut self, wait: f64) {
@@ -338,7 +345,11 @@ impl DeviceBench {
             entity.adapter = Some(adapters[adapter]);
             let id = recording.add_entity(entity);
             let share = |sample| (bench.path_share)(path, sample);
-            bench.record_path(recording, id, &|sample| self.sum(sample), &share);
+            let io = |sample| {
+                let sum = self.sum(sample);
+                Io { davg: sum.davg * (bench.path_davg)(path), ..sum }
+            };
+            bench.record_path(recording, id, &io, &share);
         }
         for vm in self.vms.iter().filter(|vm| !vm.is_cut) {
             vm.record(self, bench, recording, row);

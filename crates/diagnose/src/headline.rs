@@ -144,7 +144,8 @@ fn of_finding(finding: &Finding) -> String {
         Some(who) if !at.starts_with(&who) => format!("{who} on {place}"),
         _ => place,
     };
-    if finding.cause == Cause::PathDown && finding.sufferers.is_empty() {
+    let is_sure = finding.confidence >= SURE_ENOUGH;
+    if finding.cause == Cause::PathDown && finding.sufferers.is_empty() && is_sure {
         return format!(
             "{place}: {}, redundancy is gone; nobody is slower.",
             finding.cause.title()

@@ -112,6 +112,9 @@ impl Engine {
         into.at = now;
         into.fill_vdisks(self.stack.vdisks.iter().map(|vdisk| &vdisk.counters));
         into.fill_devices(self.stack.devices.iter().map(|device| &device.counters));
+        for (device, counters) in self.stack.devices.iter().zip(&mut into.devices) {
+            counters.units = device.sched.units;
+        }
         for (vdisk, counters) in self.stack.vdisks.iter().zip(&mut into.vdisks) {
             let device = &mut into.devices[vdisk.device.index()];
             device.active.add(&counters.slots);

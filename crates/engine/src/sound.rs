@@ -275,9 +275,15 @@ impl Stack {
         let devices = self.devices.iter().flat_map(|device| {
             let counted = &device.counters;
             let failed = device.failed.iter().flat_map(|failed| commands(failed));
-            [device.taken, counted.engagements, counted.queue_full, counted.resets]
-                .into_iter()
-                .chain(failed)
+            [
+                device.taken,
+                counted.engagements,
+                counted.queue_full,
+                counted.resets,
+                device.sched.units,
+            ]
+            .into_iter()
+            .chain(failed)
         });
         let gates = self.paths.iter().map(|path| &path.counters);
         let gates = gates.chain(self.adapters.iter().map(|adapter| &adapter.counters));

@@ -39,6 +39,7 @@ records! {
     }
     DeviceCounters {
         depth, depth_over_time, active, queued, held, levels, engagements, queue_full, resets,
+        units,
     }
     GateCounters { depth, active, queued, io, split_commands, split_copies }
 }

@@ -27,6 +27,8 @@ pub(crate) enum Value<'a> {
     Variable(&'a str),
     Pipeline(Vec<Cmdlet<'a>>),
     Script(&'a str),
+    /// Several with commas between them.
+    List,
 }
 
 impl<'a> Cmdlet<'a> {
@@ -74,13 +76,13 @@ impl Value<'_> {
     /// The name of an object: given itself, or to the cmdlet that gets it.
     pub(crate) fn name_by(self, cmdlet: &str) -> Option<String> {
         match self {
-            Self::Word(word) => Some(plain_name(&word)),
+            Self::Word(word) => plain_name(&word),
             Self::Pipeline(stages) => {
                 let [mut get] = <[Cmdlet<'_>; 1]>::try_from(stages).ok()?;
                 let name = get.take_first("Name").filter(|_| get.is(cmdlet))?.word()?;
-                get.left().is_none().then(|| plain_name(&name))
+                plain_name(&name).filter(|_| get.left().is_none())
             }
-            Self::Script(_) | Self::Variable(_) => None,
+            Self::Script(_) | Self::Variable(_) | Self::List => None,
         }
     }
 }
@@ -123,7 +125,7 @@ fn cmdlet(text: &str, depth: usize) -> Option<(Cmdlet<'_>, &str)> {
         let is_switch = rest.is_empty() || rest.starts_with(['|', ')']) || is_parameter(rest);
         let (value, after) = match is_switch && !parameter.is_empty() {
             true => (Value::Word(String::new()), rest),
-            false => value(rest, depth)?,
+            false => values(rest, depth)?,
         };
         cmdlet.arguments.push((parameter, value));
         rest = after;
@@ -138,6 +140,15 @@ fn bare(text: &str) -> (&str, &str) {
 
 fn is_parameter(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// A value, or a list of them.
+fn values(text: &str, depth: usize) -> Option<(Value<'_>, &str)> {
+    let (mut found, mut rest) = value(text, depth)?;
+    while let Some(next) = rest.trim_start().strip_prefix(',') {
+        (found, rest) = (Value::List, value(next.trim_start(), depth)?.1);
+    }
+    Some((found, rest))
 }
 
 fn value(text: &str, depth: usize) -> Option<(Value<'_>, &str)> {

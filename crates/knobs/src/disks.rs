@@ -71,7 +71,7 @@ pub(crate) fn forms() -> Vec<Manual> {
 impl From<&str> for Disks {
     fn from(text: &str) -> Self {
         match text.strip_prefix(OF_POLICY) {
-            Some(policy) => Self::With(policy.trim().into()),
+            Some(policy) => Self::With(unquoted(policy.trim()).into()),
             None => Self::Of(text.into()),
         }
     }
@@ -144,9 +144,9 @@ impl AllocationChange {
             return Some(Self::shares(value));
         }
         if let Some(policy) = value(POLICY) {
-            return Some(match policy {
+            return Some(match unquoted(policy) {
                 "" => Err(format!("`{text}` names no storage policy").into()),
-                NO_POLICY => Ok(Self::Policy(None)),
+                none if none.eq_ignore_ascii_case(NO_POLICY) => Ok(Self::Policy(None)),
                 policy => Ok(Self::Policy(Some(policy.into()))),
             });
         }
@@ -170,6 +170,12 @@ impl AllocationChange {
         let what = format!("number of shares; it is {least} to {most}");
         number(value, Allocation::SHARES, &what).map(Self::Shares)
     }
+}
+
+/// A name without the quotes that it may stand in.
+fn unquoted(name: &str) -> &str {
+    let within = |quote| name.strip_prefix(quote)?.strip_suffix(quote);
+    within('\'').or_else(|| within('"')).unwrap_or(name)
 }
 
 fn number(value: &str, range: RangeInclusive<u32>, what: &str) -> Result<u32, Refusal> {

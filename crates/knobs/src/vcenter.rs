@@ -35,6 +35,9 @@ pub const ENABLED: &str = "StorageIOControlEnabled";
 /// Its congestion threshold.
 pub const THRESHOLD: &str = "CongestionThresholdMillisecond";
 
+/// What kavg reads of the names that cmdlets take.
+const ONE: &str = "one name, and no list or wildcards";
+
 const SET_POLICY: &str = "Set-SpbmEntityConfiguration";
 const SET_DATASTORE: &str = "Set-Datastore";
 
@@ -251,12 +254,12 @@ fn disks_of(stages: Vec<Cmdlet<'_>>) -> Result<DiskName, Why> {
 fn name_of(get: &mut Cmdlet<'_>) -> Result<String, Why> {
     let name = get.take_first("Name").and_then(|name| name.name_by(get.name));
     all_read(get)?;
-    name.ok_or_else(|| format!("{} gets no one object by its name", get.name).into())
+    name.ok_or_else(|| format!("kavg reads {ONE} behind {}", get.name).into())
 }
 
 fn of_vm(vm: Option<Value<'_>>) -> Result<String, Why> {
     let vm = vm.ok_or("the VM is missing")?;
-    vm.name_by("Get-VM").ok_or_else(|| "the VM is no name".into())
+    vm.name_by("Get-VM").ok_or_else(|| format!("the VM is {ONE}").into())
 }
 
 /// The stages before a cmdlet, or what one of its arguments gives instead.
@@ -278,7 +281,9 @@ fn input<'a>(
 fn policy_of_disks<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Read {
     let policy = match set.take(POLICY).ok_or_else(|| missing(POLICY))? {
         Value::Variable(word) if word.eq_ignore_ascii_case(NULL) => None,
-        value => Some(value.name_by(GET_POLICY).ok_or("the storage policy is no name")?),
+        value => {
+            Some(value.name_by(GET_POLICY).ok_or_else(|| format!("the storage policy is {ONE}"))?)
+        }
     };
     let mut of = input(before, set, "Configuration")?;
     if let Some(mut get) = of.pop_if(|last| last.is("Get-SpbmEntityConfiguration")) {
@@ -328,13 +333,14 @@ fn resources_of_disks<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Read
     Ok((None, changes.into_iter().map(setting).collect()))
 }
 
-/// Shares by their level; a number is for the level Custom [PCLI].
+/// Shares by their level; a number is for the level Custom, and without it nothing where the disk has another
+/// [API].
 fn shares(set: &mut Cmdlet<'_>) -> Result<Option<AllocationChange>, Why> {
     let level = set.take(LEVEL).map(|level| word(level, LEVEL)).transpose()?;
     let number = set.take(SHARES).map(|number| word(number, SHARES)).transpose()?;
     let presets = Allocation::SHARES_PRESETS;
     let preset = |word: &str| presets.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
-    let is_custom = level.as_ref().is_none_or(|level| level.eq_ignore_ascii_case(CUSTOM));
+    let is_custom = level.as_ref().is_some_and(|level| level.eq_ignore_ascii_case(CUSTOM));
     match (level, number) {
         (None, None) => Ok(None),
         (Some(_), None) if is_custom => Err(missing(SHARES)),
@@ -349,7 +355,10 @@ fn shares(set: &mut Cmdlet<'_>) -> Result<Option<AllocationChange>, Why> {
             Err(format!("-{SHARES} is a number, and `{number}` is one for -{LEVEL}").into())
         }
         (_, Some(number)) if is_custom => Ok(Some(AllocationChange::shares(&number)?)),
-        (_, Some(_)) => Err(format!("-{SHARES} goes with -{LEVEL} {CUSTOM} alone").into()),
+        (_, Some(_)) => {
+            Err(format!("-{SHARES} goes with -{LEVEL} {CUSTOM}, and without it says nothing")
+                .into())
+        }
     }
 }
 
@@ -364,7 +373,7 @@ fn control_of_datastore<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Re
         true => set.take_first("Datastore").ok_or_else(|| missing("Datastore"))?,
         false => Value::Pipeline(before),
     };
-    let device = of.name_by("Get-Datastore").ok_or("it is for one datastore by its name")?;
+    let device = of.name_by("Get-Datastore").ok_or_else(|| format!("the datastore is {ONE}"))?;
     let threshold_us = match set.take(THRESHOLD) {
         Some(millis) => Some(threshold(&word(millis, THRESHOLD)?)?),
         None => None,
@@ -444,7 +453,9 @@ fn option_of_host<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Read {
 fn host_of(host: Value<'_>) -> Result<Option<String>, Why> {
     let stages = match host {
         Value::Pipeline(stages) => stages,
-        other => return Ok(Some(other.name_by(GET_HOST).ok_or("the host is no name")?)),
+        other => {
+            return Ok(Some(other.name_by(GET_HOST).ok_or_else(|| format!("the host is {ONE}"))?));
+        }
     };
     let [mut get] = <[Cmdlet<'_>; 1]>::try_from(stages)
         .map_err(|_| format!("kavg reads one {GET_HOST} there"))?;

@@ -75,7 +75,7 @@ pub(crate) fn powershell_word(text: &str) -> Option<(String, &str)> {
         return (!word.contains(['$', ESCAPE])).then(|| (word.into(), rest));
     }
     let Some(mut rest) = text.strip_prefix('\'') else {
-        let end = text.find([' ', ';', '}', ')', '|']).unwrap_or(text.len());
+        let end = text.find([' ', ',', ';', '}', ')', '|']).unwrap_or(text.len());
         return (end > 0).then(|| (text[..end].into(), &text[end..]));
     };
     let mut word = String::new();
@@ -95,14 +95,18 @@ pub(crate) fn powershell_word(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// A name as it is, of one in which wildcards are escaped as [`powershell_name`] does it.
-pub(crate) fn plain_name(word: &str) -> String {
+/// A name as it is, of one in which wildcards are escaped as [`powershell_name`] does it; `None` where one is not.
+pub(crate) fn plain_name(word: &str) -> Option<String> {
     let mut chars = word.chars();
     let mut name = String::new();
     while let Some(c) = chars.next() {
-        name.extend(if c == ESCAPE { chars.next() } else { Some(c) });
+        match c {
+            ESCAPE => name.extend(chars.next()),
+            c if WILDCARDS.contains(&c) => return None,
+            c => name.push(c),
+        }
     }
-    name
+    Some(name)
 }
 
 #[cfg(test)]
@@ -117,6 +121,7 @@ mod tests {
         assert_eq!(powershell("it's"), "'it''s'");
         assert_eq!(powershell("x\u{2019}; y"), "'x\u{2019}\u{2019}; y'");
         assert_eq!(powershell_name("*[a]"), "'`*`[a`]'");
+        assert_eq!(plain_name("web*"), None);
     }
 
     #[test]
@@ -126,7 +131,7 @@ mod tests {
             assert_eq!(powershell_word(&powershell(name)), Some((name.into(), "")));
             let written = powershell_name(name);
             let (word, rest) = powershell_word(&written).unwrap();
-            assert_eq!((plain_name(&word).as_str(), rest), (name, ""));
+            assert_eq!((plain_name(&word).as_deref(), rest), (Some(name), ""));
         }
     }
 }

@@ -136,7 +136,9 @@ fn cmdlets_are_read_as_powershell_reads_them() {
         (
             shares(700),
             &[
-                &format!("{resources} -Disk (Get-HardDisk -VM web) -NumDiskShares 700"),
+                &format!(
+                    "{resources} -Disk (Get-HardDisk -VM web) -DiskSharesLevel Custom -NumDiskShares 700"
+                ),
                 &format!(
                     "{resources} -Disk (Get-HardDisk web) -NumDiskShares 700 -DiskSharesLevel CUSTOM"
                 ),
@@ -235,7 +237,33 @@ const NOT_READ: &[(&str, &[&str])] = &[
     ("RESOURCES -DiskSharesLevel Custom", &["-NumDiskShares is missing"]),
     (
         "RESOURCES -DiskSharesLevel High -NumDiskShares 700",
-        &["-NumDiskShares goes with -DiskSharesLevel Custom alone"],
+        &["-NumDiskShares goes with -DiskSharesLevel Custom, and without it says nothing"],
+    ),
+    (
+        "RESOURCES -NumDiskShares 700",
+        &["-NumDiskShares goes with -DiskSharesLevel Custom, and without it says nothing"],
+    ),
+    ("Get-HardDisk -VM v,w | POLICY", &["the VM is one name, and no list or wildcards"]),
+    ("Get-HardDisk -VM 'v', \"w\" | POLICY", &["the VM is one name, and no list or wildcards"]),
+    (
+        "Get-VM v* | Get-HardDisk | POLICY",
+        &["kavg reads one name, and no list or wildcards behind Get-VM"],
+    ),
+    (
+        "Get-VM v, w | Get-HardDisk | POLICY",
+        &["kavg reads one name, and no list or wildcards behind Get-VM"],
+    ),
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name g[ab])",
+        &["the storage policy is one name, and no list or wildcards"],
+    ),
+    (
+        "Get-Datastore a,b | Set-Datastore -StorageIOControlEnabled $true",
+        &["the datastore is one name, and no list or wildcards"],
+    ),
+    (
+        "Get-AdvancedSetting -Entity 'esx?' -Name Disk.SchedQuantum | Set-AdvancedSetting -Value 16",
+        &["the host is one name, and no list or wildcards"],
     ),
     (
         "RESOURCES -NumDiskShares high",
@@ -245,7 +273,10 @@ const NOT_READ: &[(&str, &[&str])] = &[
         "RESOURCES -DiskSharesLevel Hgh",
         &["there is no level of shares `Hgh`; did you mean `high`? it is one of `low`"],
     ),
-    ("RESOURCES -NumDiskShares 99", &["`99` is no number of shares; it is 100 to 10000"]),
+    (
+        "RESOURCES -DiskSharesLevel Custom -NumDiskShares 99",
+        &["`99` is no number of shares; it is 100 to 10000"],
+    ),
     ("RESOURCES -DiskLimitIOPerSecond $null", &["-DiskLimitIOPerSecond is no plain word"]),
     ("RESOURCES -CpuSharesLevel High -DiskSharesLevel High", &["does not read -CpuSharesLevel"]),
     (

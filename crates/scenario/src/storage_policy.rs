@@ -46,6 +46,15 @@ impl Policies {
     }
 
     fn add(&mut self, node: &Node<'_>, name: &str, allocation: Allocation) -> Result<(), Error> {
+        // Lines take a name in any case, and vCenter has one of each [SPBM].
+        let alike = self.all.iter().find(|known| known.name.eq_ignore_ascii_case(name));
+        if let Some(alike) = alike.filter(|alike| alike.name != name) {
+            let both = format!(
+                "`{}` and `{name}` are one name of a storage policy: they differ in case alone",
+                alike.name
+            );
+            return Err(node.error(&both));
+        }
         self.names.add(node, name, None)?;
         self.all.push(StoragePolicy { name: name.into(), allocation });
         Ok(())
@@ -55,7 +64,7 @@ impl Policies {
     /// none.
     pub(crate) fn of(&self, disk: &Table<'_>) -> Result<Option<Option<usize>>, Error> {
         let policy = disk.read("storage_policy", |node| match node.string()? {
-            NO_POLICY => Ok(None),
+            none if none.eq_ignore_ascii_case(NO_POLICY) => Ok(None),
             _ => self.names.find_one(node).map(Some),
         })?;
         match KEYS.iter().find_map(|key| disk.get(key)).filter(|_| policy.flatten().is_some()) {
@@ -65,6 +74,9 @@ impl Policies {
     }
 }
 
+/// What a line may have around a name.
+const QUOTES: [char; 2] = ['\'', '"'];
+
 /// Only the length of a policy's name is limited [SPBM]. A line ends before a colon, and a terminal shows it.
 fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| !c.is_control() && c != ':';
@@ -72,13 +84,14 @@ fn check_name(name: &str) -> Result<(), String> {
     if (1..=LENGTH_MAX).contains(&length)
         && name.chars().all(is_plain)
         && name.trim() == name
-        && name != NO_POLICY
+        && !name.eq_ignore_ascii_case(NO_POLICY)
+        && !name.starts_with(QUOTES)
     {
         return Ok(());
     }
     Err(format!(
         "`{name}` is no name of a storage policy, which has 1 to {LENGTH_MAX} characters, no colon, no blank at an end, \
-         and is not `{NO_POLICY}`"
+         no quote at its beginning, and is not `{NO_POLICY}` in any case"
     ))
 }
 

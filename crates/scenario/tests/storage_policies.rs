@@ -202,6 +202,15 @@ fn names_of_policies_have_blanks_and_none_takes_one_off() {
             "sql:scsi0:0 Gold Tier (R\u{e4}um) 5 0 900",
         ),
         ("sql:scsi0:0: StoragePolicy none", "sql:scsi0:0 - - 0 1000"),
+        (
+            "storage policy 'Gold Tier (R\u{e4}um)': DiskLimitIOPerSecond 6",
+            "sql:scsi0:0 - - 0 1000",
+        ),
+        (
+            "sql:scsi0:0: StoragePolicy \"gold tier (R\u{e4}um)\"",
+            "sql:scsi0:0 Gold Tier (R\u{e4}um) 6 0 900",
+        ),
+        ("sql:scsi0:0: StoragePolicy None", "sql:scsi0:0 - - 0 1000"),
     ];
     for (line, expected) in steps {
         scenario.set(line).unwrap();
@@ -217,6 +226,16 @@ fn names_of_policies_have_blanks_and_none_takes_one_off() {
         ("[storage_policy.\"a: b\"]\n".into(), "`a: b` is no name of a storage policy"),
         (format!("[storage_policy.{}]\n", "x".repeat(81)), "1 to 80 characters"),
         ("[storage_policy.none]\n".into(), "and is not `none`"),
+        ("[storage_policy.None]\n".into(), "and is not `none` in any case"),
+        ("[storage_policy.\"'x'\"]\n".into(), "no quote at its beginning"),
+        (
+            "[storage_policy.Gold]\n".into(),
+            "`gold` and `Gold` are one name of a storage policy: they differ in case alone",
+        ),
+        (
+            "[storage_policy.HIGH]\n".into(),
+            "`high` and `HIGH` are one name of a storage policy: they differ in case alone",
+        ),
         (
             event("storage_policy = { name = \"gold\" }"),
             "it sets nothing; it has at least one of `shares`",

@@ -37,7 +37,7 @@ impl Source {
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut source = Self { file, text, includes: Vec::new(), settings };
         let mut includes = Vec::new();
-        let scenario = source.build(&[], &mut |name| {
+        let scenario = source.build(&[], &[], &mut |name| {
             let text = read(&directory.join(name))?;
             includes.push((name.to_string(), text.clone()));
             Ok(text)
@@ -51,7 +51,7 @@ impl Source {
     pub fn include(&mut self, over: &Over, read: &dyn Fn(&Path) -> Result<String, String>) {
         let directory = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         let mut more = Vec::new();
-        let _ = self.build(slice::from_ref(over), &mut |name| {
+        let _ = self.build(slice::from_ref(over), &[], &mut |name| {
             let known = self.includes.iter().find(|(known, _)| known == name);
             if let Some((_, text)) = known {
                 return Ok(text.clone());
@@ -68,15 +68,15 @@ impl Source {
     /// # Errors
     /// As [`Source::load`].
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        self.scenario_over(&[])
+        self.scenario_over(&[], &[])
     }
 
-    /// The same with other values of some keys of the file.
+    /// The same with other values of some keys of the file, and with more settings after those beside it.
     ///
     /// # Errors
     /// As [`Source::load`], and as [`Scenario::parse_with`].
-    pub fn scenario_over(&self, overs: &[Over]) -> Result<Scenario, Error> {
-        self.build(overs, &mut |name| {
+    pub fn scenario_over(&self, overs: &[Over], lines: &[String]) -> Result<Scenario, Error> {
+        self.build(overs, lines, &mut |name| {
             let known = self.includes.iter().find(|(known, _)| known == name);
             known.map(|(_, text)| text.clone()).ok_or(format!("file `{name}` is missing"))
         })
@@ -85,9 +85,10 @@ impl Source {
     fn build(
         &self,
         overs: &[Over],
+        lines: &[String],
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Scenario, Error> {
-        let beside = Beside { overs, lines: &self.settings };
+        let beside = Beside { overs, lines: &[&self.settings, lines].concat() };
         Ok(Scenario::parse_with(&self.file, &self.text, &beside, include)?)
     }
 }

@@ -177,8 +177,8 @@ impl<'a> Number<'a> {
     }
 }
 
-/// `A..B` by ones, `A..B+STEP`, `A..BxFACTOR`: from A up to B at most, with as many decimals as A or
-/// the step have.
+/// `A..B` by ones, `A..B+STEP`, `A..BxFACTOR`: from A up to B at most, with as many decimals as A has, or the
+/// step has. One of the numbers that are no factor may say the unit of all.
 fn range(text: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
     let refuse = |why: &str| {
         format!("`{text}`: {why}; a range is as `16..256x2`, `10..50+10`, `1..8` or `1ms..8msx2`")
@@ -189,14 +189,18 @@ fn range(text: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
         None => (rest, None),
     };
     let (first, last) = (number(first)?, number(last)?);
-    let unit = if first.unit.is_empty() { last.unit } else { first.unit };
-    if last.unit != unit || step.is_some_and(|(_, by)| ![unit, ""].contains(&by.unit)) {
+    let (is_factor, by) = step.unwrap_or((false, Number { value: 1.0, decimals: 0, unit: "" }));
+    if is_factor && !by.unit.is_empty() {
+        return Err(refuse("its factor has a unit"));
+    }
+    let units = [first, last, by].map(|number| number.unit);
+    let unit = units.into_iter().find(|unit| !unit.is_empty()).unwrap_or_default();
+    if units.into_iter().any(|own| !own.is_empty() && own != unit) {
         return Err(refuse("more than one unit"));
     }
     if last.value < first.value {
         return Err(refuse("its end is below its begin"));
     }
-    let (is_factor, by) = step.unwrap_or((false, Number { value: 1.0, decimals: 0, unit: "" }));
     let grows = if is_factor { by.value > 1.0 && first.value > 0.0 } else { by.value > 0.0 };
     if !grows {
         return Err(refuse("its step does not lead up"));
@@ -228,6 +232,11 @@ mod tests {
             ("0.1..0.5+0.1", "0.1 0.2 0.3 0.4 0.5"),
             ("1ms..8msx2", "1ms 2ms 4ms 8ms"),
             ("10..50%+20", "10% 30% 50%"),
+            ("10%..50%+20", "10% 30% 50%"),
+            ("1ms..8x2", "1ms 2ms 4ms 8ms"),
+            ("1..3+1ms", "1ms 2ms 3ms"),
+            ("10..50+20", "10 30 50"),
+            ("0.5..4x2", "0.5 1.0 2.0 4.0"),
             ("8..20x1.4", "8 11 16"),
             ("1..2x1.2", "1 2"),
             ("5,10..30+10,99", "5 10 20 30 99"),
@@ -251,6 +260,7 @@ mod tests {
             ("0..4x2", "its step does not lead up"),
             ("1ms..2s+1ms", "more than one unit"),
             ("1..2ms+1s", "more than one unit"),
+            ("1ms..8msx2ms", "its factor has a unit"),
             ("1..1000000", "more than 10000 values"),
         ];
         for (text, expected) in cases {

@@ -33,19 +33,27 @@ pub(crate) enum Edit {
     Policy(String, Option<Qos>),
 }
 
-/// The scenario with all that is done to it: first come keys of the file, then the rest as it stands.
+/// The scenario with all that is done to it: first come keys of the file, then lines, from which events go on
+/// as from those of `--set`, then the rest as it stands, with the lines that come after it and may need it.
 ///
 /// # Errors
 /// One line, when something is refused.
 pub(crate) fn edited(source: &Source, edits: &[Edit]) -> Result<Scenario, String> {
-    let keys = edits.iter().filter_map(|edit| match edit {
-        Edit::Key(over) => Some(over.clone()),
-        _ => None,
-    });
-    let keys: Vec<_> = keys.collect();
-    let mut scenario = source.scenario_over(&keys).map_err(|error| error.to_string())?;
-    edits
-        .iter()
+    let is_before = |edit: &Edit| matches!(edit, Edit::Key(_) | Edit::Line(_));
+    let (mut keys, mut lines) = (Vec::new(), Vec::new());
+    let (first, rest) = edits.split_at(edits.iter().take_while(|edit| is_before(edit)).count());
+    for edit in edits {
+        if let Edit::Key(over) = edit {
+            keys.push(over.clone());
+        }
+    }
+    for edit in first {
+        if let Edit::Line(line) = edit {
+            lines.push(line.clone());
+        }
+    }
+    let mut scenario = source.scenario_over(&keys, &lines).map_err(|error| error.to_string())?;
+    rest.iter()
         .try_for_each(|edit| edit.apply(&mut scenario))
         .map_err(|error| error.to_string())?;
     Ok(scenario)
@@ -71,5 +79,35 @@ impl Edit {
             Self::Policy(vm, qos) => scenario.set_qos(vm, qos.as_ref()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event goes on from a line that is swept as from one of `--set`.
+    #[test]
+    fn a_line_is_what_it_is_beside_the_file() {
+        let text = "title = 't'\nduration = '9s'\narray.a = { servers = 1, service = '1ms' }\n\
+            host.esx.adapter.vmhba1 = { driver = 'fnic' }\ndatastore.ds = {}\n\
+            vm.web = { disk.'scsi0:0' = { datastore = 'ds' } }\n\
+            [[event]]\nat = '1s'\nvm = 'web'\nallocation = { disk = 'scsi0:0', shares = 700 }\n";
+        let line = || vec!["web: DiskLimitIOPerSecond 50".to_owned()];
+        let source = |settings| Source {
+            file: "site.toml".into(),
+            text: text.into(),
+            settings,
+            ..Source::default()
+        };
+        let beside = source(line()).scenario().unwrap();
+        let swept = edited(&source(Vec::new()), &[Edit::Line(line().remove(0))]).unwrap();
+        assert_eq!(swept, beside);
+        let scenario::Action::Set(knobs::Knob::Allocation { allocation, .. }) =
+            swept.events[0].action
+        else {
+            panic!("{:?}", swept.events)
+        };
+        assert_eq!((allocation.limit_iops, allocation.shares), (Some(50), 700));
     }
 }

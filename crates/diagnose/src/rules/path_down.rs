@@ -2,6 +2,9 @@
 //!
 //! Where it is known which paths are down, nothing is inferred.
 //!
+//! A path that the latency policy of round robin leaves looks like a lost one: where it may be that, both are said and
+//! nothing is to be mended.
+//!
 //! A path that rests is no lost path: round robin sends 1,000 commands down one before it takes
 //! the next [ELA], so only silence over many such turns counts.
 
@@ -9,7 +12,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell, reaches,
+    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, PathFacts, Spell,
+    reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -27,6 +31,9 @@ const TURNS: f64 = 3.0;
 const TURNS_OF_OTHERS: f64 = 2.0;
 /// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
 const LASTING: usize = 2;
+
+/// The plug-in that may go by latency.
+const ROUND_ROBIN: &str = "VMW_PSP_RR";
 
 /// A path that carries nothing any more, and since when.
 struct Lost<'a> {
@@ -343,8 +350,58 @@ fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)
     )];
-    advise(case, &mut finding, &[device], spell);
+    match left_by_latency(case, lost, &before).filter(|_| !any_failed) {
+        Some(why) => leave(&mut finding, device, &why),
+        None => advise(case, &mut finding, &[device], spell),
+    }
     Some(finding)
+}
+
+/// Why the latency policy of round robin may have left a path, of which it is not known that it is down: it sends
+/// everything down the path that took least when it last looked [DOC67].
+fn left_by_latency(case: &Case<'_>, lost: &Lost<'_>, before: &[usize]) -> Option<String> {
+    const ALL: f64 = 0.95;
+    const SLOWER: f64 = 1.1;
+    let Lost { device, path, .. } = lost;
+    let is_none =
+        |paths: &PathFacts| paths.policy != ROUND_ROBIN || paths.round_robin_iops.is_some();
+    let paths = case.facts.device(device.flow.name).paths.as_ref();
+    let version = case.facts.esxi_version;
+    if paths.is_some_and(is_none) || version.is_some_and(|version| !version.has_latency_policy()) {
+        return None;
+    }
+    let others = device.paths.iter().filter(|other| other.flow.name != path.flow.name);
+    let others = others.filter_map(|other| other.flow.per_command(before, Flow::davg));
+    let (own, least) =
+        (path.flow.per_command(before, Flow::davg)?, others.fold(f64::INFINITY, f64::min));
+    if own > SLOWER * least {
+        let [own, least] = [own, least].map(number);
+        return Some(format!(
+            "one that is slower than another, as this was with {own} ms to {least}"
+        ));
+    }
+    let all = device.flow.mean_rate(before).map(|all| ALL * all);
+    reaches(path.flow.mean_rate(before), all)
+        .then(|| "the one that carried everything, as this did".into())
+}
+
+/// What is said of a path that may be left as well as lost.
+fn leave(finding: &mut Finding, device: &Device<'_>, why: &str) {
+    let device = changes::shell(device.flow.name);
+    let of_device = format!("esxcli storage nmp device list -d {device}");
+    finding.sentence += &format!(
+        " It is lost, or left: the latency policy of Round Robin leaves {why}. `policy=latency` in `{of_device}` decides."
+    );
+    finding.confidence = 0.5;
+    finding.raise_confidence.insert(
+        0,
+        format!("`policy=latency` in `{of_device}` is a path that is left and needs nothing"),
+    );
+    finding.changes = vec![changes::look(
+        "See which it is: by the policy of the device, and by whether the path is dead.",
+        vec![of_device, format!("esxcli storage core path list -d {device}")],
+    )];
+    finding.do_not = vec!["Do not mend a path before it is known to be dead.".into()];
 }
 
 /// The VMs that are slower than they were before a path was lost; where there is no before, slower
@@ -390,7 +447,9 @@ fn advise(case: &Case<'_>, finding: &mut Finding, devices: &[&Device<'_>], spell
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use knobs::Version;
+
+    use crate::{Cause, DeviceFacts, Facts, PathFacts, fixture::Bench};
 
     #[test]
     fn a_path_that_stops_while_the_other_goes_on_is_lost() {
@@ -446,6 +505,55 @@ mod tests {
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at.name, "vmhba1");
         assert!(finding.sentence.contains("All 3 paths over vmhba1"), "{}", finding.sentence);
+    }
+
+    /// One path is left by the latency policy or lost; which, only its host knows.
+    #[test]
+    fn a_path_that_the_latency_policy_may_have_left_is_no_lost_one_yet() {
+        let paths = |policy: &str, round_robin_iops| {
+            let mut facts = Facts::default();
+            let paths =
+                PathFacts { policy: policy.into(), round_robin_iops, working: 2, dead: None };
+            let device = DeviceFacts { paths: Some(paths), ..DeviceFacts::default() };
+            facts.devices.insert("naa.1".into(), device);
+            facts
+        };
+        let version = |version| Facts { esxi_version: Some(version), ..Facts::default() };
+        let shared = |path: usize, sample: usize| if sample < 5 { 0.5 } else { path as f64 };
+        let alone = |path: usize, sample: usize| f64::from(u8::from((sample < 5) == (path == 0)));
+        type Share = fn(usize, usize) -> f64;
+        let table: [(Share, f64, Facts, f64, &str); 7] = [
+            (shared, 1.0, Facts::default(), 0.7, "Redundancy is lost"),
+            (
+                shared,
+                2.0,
+                Facts::default(),
+                0.5,
+                "slower than another, as this was with 1 ms to 0.5",
+            ),
+            (
+                shared,
+                2.0,
+                paths("VMW_PSP_RR", None),
+                0.5,
+                "`policy=latency` in `esxcli storage nmp device list -d naa.1`",
+            ),
+            (shared, 2.0, paths("VMW_PSP_RR", Some(1000)), 0.7, "Redundancy is lost"),
+            (shared, 2.0, version(Version::V6_5), 0.7, "Redundancy is lost"),
+            (alone, 1.0, version(Version::V7_0), 0.5, "that carried everything, as this did"),
+            (alone, 1.0, paths("VMW_PSP_FIXED", None), 0.7, "Redundancy is lost"),
+        ];
+        for (share, slower, facts, confidence, says) in table {
+            let mut bench = Bench::new(10);
+            bench.paths(2).path_share(share);
+            bench.path_davg(move |path| if path == 0 { slower } else { 1.0 });
+            bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
+            let finding = bench.only(Cause::PathDown, &facts);
+            assert_eq!(finding.confidence, confidence, "{}", finding.sentence);
+            assert!(finding.sentence.contains(says), "{}", finding.sentence);
+            let lines = format!("{:?}", finding.changes);
+            assert_eq!(lines.contains("cable"), confidence == 0.7, "{lines}");
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Sched {
     pub(crate) idle_credit: u64,
     /// Whether a world of the device has a limit or a reservation.
     pub(crate) has_bounds: bool,
+    /// What the commands counted together that went while that was so.
+    pub(crate) units: u64,
     backlog: Vec<Waiting>,
     affinity: sfq::Affinity,
     /// The greatest share tag of the commands that went by their share: fair queueing's virtual time. It
@@ -60,6 +62,7 @@ impl Sched {
             limit_unit,
             idle_credit,
             has_bounds: false,
+            units: 0,
             backlog: Vec::new(),
             affinity: sfq::Affinity::default(),
             virtual_time: 0,
@@ -93,6 +96,9 @@ impl Sched {
         io: u32,
         now: Time,
     ) {
+        if self.has_bounds {
+            self.units = self.units.saturating_sub(cost_of(&ios[io as usize], self.cost_unit));
+        }
         let world = &mut worlds[id.index()];
         if let Some(next) = world.queue.head() {
             let step = cost_of(&ios[next as usize], self.cost_unit) * world.share_ns;
@@ -106,12 +112,13 @@ impl Sched {
         world.tags.limit = world.tags.limit.min(now);
     }
 
-    /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
+    /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it. What it
+    /// counts is added to `units` where there are limits or reservations.
     #[inline(always)]
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &[Io], now: Time) -> Option<u32> {
         let at = self.choose(worlds, ios, now)?;
         let id = self.backlog[at].world;
-        let reserved = self.level_if_reserved(worlds, id, now);
+        let reserved = if self.has_bounds { self.charge(worlds, ios, id, now) } else { None };
         let world = &mut worlds[id.index()];
         let io = world.queue.pop(ios)?;
         let record = &ios[io as usize];
@@ -178,13 +185,15 @@ impl Sched {
         }
     }
 
-    /// How far the shares of the others have come, where what a world sends now is what was reserved for it.
-    /// Only mClock knows reservations.
-    #[inline]
-    fn level_if_reserved(&self, worlds: &[World], id: WorldId, now: Time) -> Option<u64> {
-        let is_reserved =
-            || worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock;
-        (self.has_bounds && is_reserved()).then(|| self.level(worlds, id, now))
+    /// Adds what the next command of a world counts to `units`. How far the shares of the others have come,
+    /// where what the world sends now is what was reserved for it. Only mClock knows reservations.
+    #[cold]
+    fn charge(&mut self, worlds: &[World], ios: &[Io], id: WorldId, now: Time) -> Option<u64> {
+        let world = &worlds[id.index()];
+        self.units +=
+            world.queue.head().map_or(0, |head| cost_of(&ios[head as usize], self.cost_unit));
+        let is_reserved = world.is_behind(now) && self.policy == SchedPolicy::Mclock;
+        is_reserved.then(|| self.level(worlds, id, now))
     }
 
     /// A world whose allocation is new is ahead of the others by nothing that a reservation of before gave it.
@@ -241,6 +250,6 @@ fn cost_of(io: &Io, unit: u32) -> u64 {
 }
 
 records! {
-    Sched { policy, cost_unit, limit_unit, idle_credit, has_bounds, backlog, affinity, virtual_time }
+    Sched { policy, cost_unit, limit_unit, idle_credit, has_bounds, units, backlog, affinity, virtual_time }
     Waiting { share, world }
 }
