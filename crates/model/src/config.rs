@@ -40,9 +40,8 @@ pub enum Service {
         spread: Spread,
         /// Back-end I/Os of a write: 1, 2, 4 or 6 for RAID 0, 1/10, 5, 6; at most 64.
         write_penalty: u32,
-        /// Nanoseconds after which a write is acknowledged from cache, as long as the spindles
-        /// are not more than 100 ms behind; `None` writes through.
-        write_cache_ns: Option<u64>,
+        /// What acknowledges writes before they are done; `None` writes through.
+        write_cache: Option<WriteCache>,
     },
     /// Disks whose time depends on where commands are.
     Disks(Disks),
@@ -89,6 +88,17 @@ pub struct ReadCache {
     pub hit_ns: u64,
 }
 
+/// What acknowledges writes before the spindles are through with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteCache {
+    /// Nanoseconds after which it acknowledges a write for which it has room.
+    pub ack_ns: u64,
+    /// Bytes that it keeps until the spindles have nothing else to do; a write that it has no room for is
+    /// written through. With `None` writes go to the spindles as they come, and there is room as long as these are
+    /// not more than 100 ms behind.
+    pub bytes: Option<u64>,
+}
+
 /// Equal disks behind a RAID, mechanically (section 7.2). What is behind each other on the array is dealt to
 /// them in stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +121,8 @@ pub struct Disks {
     pub elevator: u32,
     /// Back-end I/Os of a write, as of [`Service::Spindles`].
     pub write_penalty: u32,
-    /// Nanoseconds after which a write is acknowledged, as of [`Service::Spindles`].
-    pub write_cache_ns: Option<u64>,
+    /// As of [`Service::Spindles`].
+    pub write_cache: Option<WriteCache>,
 }
 
 impl Disks {

@@ -14,7 +14,8 @@
 //! shorter ways of an elevator: on one sweep over c places these are 1/(c + 2) of the span apart, one
 //! random place is a third of it from the next.
 
-use alloc::{boxed::Box, collections::VecDeque, vec};
+use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
+use core::mem;
 
 use counters::{Direction, SECOND, Time};
 
@@ -22,6 +23,7 @@ use crate::{
     command::Command,
     config,
     random::{Random, below_low},
+    write_cache::{Piece, Spindles},
 };
 
 /// Bytes of a block, in which places are counted.
@@ -54,6 +56,8 @@ pub(crate) struct Disks {
     /// Nanoseconds a byte, with 32 fraction bits.
     byte_ns: u64,
     elevator: usize,
+    /// Kept for its room.
+    pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,34 +85,17 @@ impl Disks {
             turn_ns: config.turn_ns.min(TURN_MAX_NS) as u32,
             byte_ns: (SECOND << 32) / config.bytes_per_sec.max(1),
             elevator,
+            pieces: Vec::new(),
         }
     }
 
     /// When all disks that have a part of a command are through with it.
     pub(crate) fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
-        let Command { op, block, bytes, .. } = *command;
-        let copies = if op.direction() == Direction::Write { self.copies } else { 1 };
-        let mut left = if op.moves_data() { u64::from(bytes) } else { 0 };
-        let (mut block, mut done) = (block % (self.blocks * self.data), arrive);
-        let disks = self.all.len() as u64;
-        // Of more than a row each disk has its part in one piece.
-        let is_long = left > disks * self.unit * BLOCK;
-        let each = left.div_ceil(disks);
-        loop {
-            let unit = block / self.unit;
-            let room = self.unit - block % self.unit;
-            let part = left.min(if is_long { each } else { room * BLOCK });
-            let place = (unit / self.data * self.unit + block % self.unit) % self.blocks;
-            for copy in 0..copies {
-                let disk = ((unit + copy) % disks) as usize;
-                done = done.max(self.serve_on(disk, arrive, place, part, random.bits()));
-            }
-            left -= part;
-            if left == 0 {
-                return done;
-            }
-            block += room;
-        }
+        let mut pieces = mem::take(&mut self.pieces);
+        self.cut(command, random, &mut pieces);
+        let done = pieces.drain(..).map(|piece| self.work(arrive, &piece, random)).max();
+        self.pieces = pieces;
+        done.unwrap_or(arrive)
     }
 
     fn serve_on(&mut self, disk: usize, arrive: Time, place: u64, bytes: u64, bits: u64) -> Time {
@@ -134,6 +121,47 @@ impl Disks {
     }
 }
 
+impl Spindles for Disks {
+    fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    fn free(&self, disk: usize) -> Time {
+        self.all[disk].free
+    }
+
+    fn work(&mut self, at: Time, piece: &Piece, random: &mut Random) -> Time {
+        self.serve_on(piece.spindle, at, piece.place, piece.bytes, random.bits())
+    }
+
+    fn cut(&self, command: &Command, _random: &mut Random, pieces: &mut Vec<Piece>) {
+        let Command { op, block, bytes, .. } = *command;
+        let copies = if op.direction() == Direction::Write { self.copies } else { 1 };
+        let mut left = if op.moves_data() { u64::from(bytes) } else { 0 };
+        let mut block = block % (self.blocks * self.data);
+        let disks = self.all.len() as u64;
+        // Of more than a row each disk has its part in one piece.
+        let is_long = left > disks * self.unit * BLOCK;
+        let each = left.div_ceil(disks);
+        loop {
+            let unit = block / self.unit;
+            let room = self.unit - block % self.unit;
+            let part = left.min(if is_long { each } else { room * BLOCK });
+            let place = (unit / self.data * self.unit + block % self.unit) % self.blocks;
+            for copy in 0..copies {
+                let spindle = ((unit + copy) % disks) as usize;
+                let kept = if copy == 0 { part } else { 0 };
+                pieces.push(Piece { spindle, place, bytes: part, kept });
+            }
+            left -= part;
+            if left == 0 {
+                return;
+            }
+            block += room;
+        }
+    }
+}
+
 /// The square root of a number of blocks, with 10 fraction bits.
 const fn root(blocks: u64) -> u64 {
     (blocks << 20).isqrt()
@@ -146,8 +174,6 @@ fn transfer_ns(byte_ns: u64, bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
-
     use counters::{MICROSECOND, MILLISECOND, Op};
 
     /// A disk of 146 GiB at 15,000 turns a minute, and so many of them.
@@ -162,7 +188,7 @@ mod tests {
             stripe_bytes: 64 << 10,
             elevator,
             write_penalty: 1,
-            write_cache_ns: None,
+            write_cache: None,
         })
     }
 

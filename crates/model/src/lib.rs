@@ -21,6 +21,7 @@ mod service;
 mod spread;
 mod tags;
 mod workload;
+mod write_cache;
 
 pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
@@ -28,7 +29,7 @@ pub use command::Command;
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Capacity, Controllers, Cost, Disks, Front, Mix, Others,
     Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
-    WAITING_MAX, WorkloadConfig, WriteProtocol,
+    WAITING_MAX, WorkloadConfig, WriteCache, WriteProtocol,
 };
 pub use request::Io;
 pub use service::ArrayUse;

@@ -2,7 +2,7 @@
 //! arrival, and its next free instant is all there is to know, so the end of the service is a closed form at its beginning
 //! (reference `simulation.md`, section 2b).
 
-use alloc::{boxed::Box, collections::BinaryHeap, vec};
+use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
 use core::cmp::Reverse;
 
 use counters::{Direction, MILLISECOND, Op, Time};
@@ -13,6 +13,7 @@ use crate::{
     disks::Disks,
     random::{Random, below_low},
     spread::Duration,
+    write_cache::{Piece, Spindles, WriteCache},
 };
 
 /// The servers of an array. Commands must come in the order of their arrival.
@@ -23,9 +24,9 @@ pub(crate) enum Service {
     /// The first one that is idle takes the command that has waited longest.
     Shared { free: BinaryHeap<Reverse<Time>>, time: Duration },
     /// A write goes to several, and may be acknowledged before they are done.
-    Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
+    Spindles { raid: Raid, write_cache: Acknowledged },
     /// The same, where the time of each depends on where it is.
-    Disks { disks: Disks, write_cache_ns: Option<u64> },
+    Disks { disks: Disks, write_cache: Acknowledged },
     /// Something is before the rest.
     Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
@@ -51,6 +52,24 @@ pub(crate) struct Stations {
     time: Duration,
 }
 
+/// Stations of which a write goes to several.
+#[derive(Clone, Debug)]
+pub(crate) struct Raid {
+    stations: Stations,
+    write_penalty: u32,
+}
+
+/// When writes are acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) enum Acknowledged {
+    /// When all spindles are through with them.
+    Through,
+    /// After so many nanoseconds, where the spindles are not far behind.
+    Early(u64),
+    /// By a cache that keeps them.
+    Kept(WriteCache),
+}
+
 /// Back-end I/Os of a write at most; the worst RAID level needs 6.
 const WRITE_PENALTY_MAX: u32 = 64;
 /// How far the spindles may be behind the cache before it is full. No source gives a figure; a
@@ -72,19 +91,18 @@ impl Service {
                     }
                 }
             }
-            config::Service::Spindles {
-                spindles,
-                mean_ns,
-                spread,
-                write_penalty,
-                write_cache_ns,
-            } => Self::Spindles {
-                stations: Stations::new(*spindles, Duration::new(*mean_ns, *spread)),
-                write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
-                write_cache_ns: *write_cache_ns,
-            },
-            config::Service::Disks(disks) => {
-                Self::Disks { disks: Disks::new(disks), write_cache_ns: disks.write_cache_ns }
+            config::Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache } => {
+                let raid = Raid {
+                    stations: Stations::new(*spindles, Duration::new(*mean_ns, *spread)),
+                    write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
+                };
+                let write_cache = Acknowledged::new(*write_cache, &raid);
+                Self::Spindles { raid, write_cache }
+            }
+            config::Service::Disks(config) => {
+                let disks = Disks::new(config);
+                let write_cache = Acknowledged::new(config.write_cache, &disks);
+                Self::Disks { disks, write_cache }
             }
             config::Service::Curve(points) => {
                 Self::Curve { points: points.as_slice().into(), read: ArrayUse::default() }
@@ -116,21 +134,16 @@ impl Service {
                 first.0
             }),
             Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
-            Self::Spindles { stations, write_penalty, write_cache_ns } => {
-                if !is_write(command) {
-                    return stations.serve(arrive, random);
-                }
-                let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();
-                acknowledged(*write_cache_ns, arrive, slowest.unwrap_or(arrive))
-            }
-            Self::Disks { disks, write_cache_ns } => {
-                let through = disks.serve(arrive, command, random);
-                if is_write(command) {
-                    acknowledged(*write_cache_ns, arrive, through)
-                } else {
-                    through
-                }
-            }
+            Self::Spindles { raid, write_cache } => match write_cache {
+                Acknowledged::Kept(cache) => cache.serve(arrive, command, raid, random),
+                _ if !is_write(command) => raid.stations.serve(arrive, random),
+                _ => write_cache.of(arrive, raid.write(arrive, random)),
+            },
+            Self::Disks { disks, write_cache } => match write_cache {
+                Acknowledged::Kept(cache) => cache.serve(arrive, command, disks, random),
+                _ if !is_write(command) => disks.serve(arrive, command, random),
+                _ => write_cache.of(arrive, disks.serve(arrive, command, random)),
+            },
             Self::Curve { points, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
                 read.served += 1;
@@ -145,12 +158,56 @@ fn is_write(command: &Command) -> bool {
     command.op.direction() == Direction::Write
 }
 
-/// When a write is acknowledged that will be through then: at once where there is a cache with room.
-fn acknowledged(write_cache_ns: Option<u64>, arrive: Time, through: Time) -> Time {
-    write_cache_ns.map_or(through, |cached_ns| {
+impl Acknowledged {
+    fn new(config: Option<config::WriteCache>, spindles: &impl Spindles) -> Self {
+        match config {
+            None => Self::Through,
+            Some(config::WriteCache { ack_ns, bytes: None }) => Self::Early(ack_ns),
+            Some(config::WriteCache { ack_ns, bytes: Some(bytes) }) => {
+                Self::Kept(WriteCache::new(ack_ns, bytes, spindles))
+            }
+        }
+    }
+
+    /// When a write is acknowledged that came to the spindles at once and will be through then.
+    fn of(&self, arrive: Time, through: Time) -> Time {
+        let Self::Early(ack_ns) = self else { return through };
         let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
-        room.max(arrive + cached_ns)
-    })
+        room.max(arrive + *ack_ns)
+    }
+}
+
+impl Raid {
+    fn write(&mut self, arrive: Time, random: &mut Random) -> Time {
+        let slowest = (0..self.write_penalty).map(|_| self.stations.serve(arrive, random)).max();
+        slowest.unwrap_or(arrive)
+    }
+}
+
+impl Spindles for Raid {
+    fn count(&self) -> usize {
+        self.stations.free.len()
+    }
+
+    fn cut(&self, command: &Command, random: &mut Random, pieces: &mut Vec<Piece>) {
+        let (copies, bytes) = match is_write(command) {
+            true => (self.write_penalty, u64::from(command.bytes)),
+            false => (1, 0),
+        };
+        for copy in 0..copies {
+            let spindle = below_low(random.bits(), self.stations.free.len() as u32) as usize;
+            let kept = if copy == 0 { bytes } else { 0 };
+            pieces.push(Piece { spindle, place: 0, bytes, kept });
+        }
+    }
+
+    fn free(&self, spindle: usize) -> Time {
+        self.stations.free[spindle]
+    }
+
+    fn work(&mut self, at: Time, piece: &Piece, random: &mut Random) -> Time {
+        self.stations.serve_on(piece.spindle, at, random.bits())
+    }
 }
 
 /// What stands before the rest.
@@ -198,6 +255,11 @@ impl Stations {
     fn serve(&mut self, arrive: Time, random: &mut Random) -> Time {
         let bits = random.bits();
         let server = below_low(bits, self.free.len() as u32) as usize;
+        self.serve_on(server, arrive, bits)
+    }
+
+    #[inline(always)]
+    fn serve_on(&mut self, server: usize, arrive: Time, bits: u64) -> Time {
         let free = &mut self.free[server];
         *free = (*free).max(arrive) + self.time.draw(bits);
         *free
@@ -252,13 +314,13 @@ mod tests {
         assert_eq!(latency_at(&[(0, 0), (u32::MAX, u64::MAX)], u32::MAX - 1) >> 32, (1 << 32) - 2);
     }
 
-    fn raid(write_penalty: u32, write_cache_ns: Option<u64>) -> Service {
+    fn raid(write_penalty: u32, ack_ns: Option<u64>) -> Service {
         Service::new(&config::Service::Spindles {
             spindles: 1,
             mean_ns: 10,
             spread: Spread::Constant,
             write_penalty,
-            write_cache_ns,
+            write_cache: ack_ns.map(|ack_ns| config::WriteCache { ack_ns, bytes: None }),
         })
     }
 
@@ -288,5 +350,26 @@ mod tests {
         let mut acknowledged = || pool.serve(Time(0), &of(Op::Write), 1, &mut random);
         assert!((0..writes).all(|_| acknowledged() == Time(3)));
         assert_eq!([acknowledged(), acknowledged()], [Time(10), Time(20)]);
+    }
+
+    /// One spindle that takes 10 ns, and a cache with room for three writes.
+    #[test]
+    fn what_a_cache_keeps_is_written_when_its_spindle_has_nothing_else_to_do() {
+        let mut pool = Service::new(&config::Service::Spindles {
+            spindles: 1,
+            mean_ns: 10,
+            spread: Spread::Constant,
+            write_penalty: 1,
+            write_cache: Some(config::WriteCache { ack_ns: 3, bytes: Some(3 * 4096) }),
+        });
+        let mut random = Random::new(1);
+        let mut serve = |at, op| pool.serve(Time(at), &of(op), 1, &mut random).0;
+        assert_eq!([0; 3].map(|at| serve(at, Op::Write)), [3; 3]);
+        assert_eq!(serve(0, Op::Write), 10, "full: through to the spindle, before what is kept");
+        assert_eq!(serve(1, Op::Read), 20, "before what is kept as well");
+        assert_eq!(serve(25, Op::Write), 28, "one was taken at 20");
+        assert_eq!(serve(26, Op::Read), 40, "after that one, before the others");
+        assert_eq!(serve(65, Op::Read), 80, "two more are through at 60, the last at 70");
+        assert_eq!(serve(100, Op::Read), 110);
     }
 }

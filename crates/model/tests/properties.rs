@@ -4,7 +4,7 @@ use counters::{Op, Status, Time};
 use model::{
     Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Controllers, Cost, Disks, Front,
     Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread,
-    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    VolumeConfig, Workload, WorkloadConfig, WriteCache, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -32,10 +32,11 @@ fn service() -> impl Strategy<Value = Service> {
                 Service::Servers { servers, mean_ns, spread, queue }
             }
         ),
-        (short_number(), number(), spread(), short_number(), proptest::option::of(number()))
-            .prop_map(|(spindles, mean_ns, spread, write_penalty, write_cache_ns)| {
-                Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache_ns }
-            }),
+        (short_number(), number(), spread(), short_number(), write_cache()).prop_map(
+            |(spindles, mean_ns, spread, write_penalty, write_cache)| {
+                Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache }
+            }
+        ),
         disks().prop_map(Service::Disks),
         vec((short_number(), number()), 0..4).prop_map(Service::Curve),
     ]
@@ -45,17 +46,22 @@ fn server_queue() -> impl Strategy<Value = ServerQueue> {
     prop_oneof![Just(ServerQueue::Random), Just(ServerQueue::Shared)]
 }
 
+fn write_cache() -> impl Strategy<Value = Option<WriteCache>> {
+    let cache = (number(), proptest::option::of(number()));
+    proptest::option::of(cache.prop_map(|(ack_ns, bytes)| WriteCache { ack_ns, bytes }))
+}
+
 prop_compose! {
     fn disks()(
         (disks, data_disks, elevator, write_penalty) in
             (short_number(), short_number(), short_number(), short_number()),
         (bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes) in
             (number(), number(), number(), number(), number()),
-        write_cache_ns in proptest::option::of(number()),
+        write_cache in write_cache(),
     ) -> Disks {
         Disks {
             disks, data_disks, bytes, turn_ns, seek_ns, bytes_per_sec, stripe_bytes, elevator, write_penalty,
-            write_cache_ns,
+            write_cache,
         }
     }
 }

@@ -154,7 +154,7 @@ fn a_raid_pool_loses_its_penalty_on_writes() {
             mean_ns: 10 * MILLISECOND,
             spread: Spread::Constant,
             write_penalty: 4,
-            write_cache_ns: None,
+            write_cache: None,
         });
         let run = run(&config, &workload(closed(512), read_share, 16 << 10), 60);
         let rate = run.len() as f64 / 60.0;

@@ -1,10 +1,12 @@
 //! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
 
+use std::ops::RangeInclusive;
+
 use counters::{MICROSECOND, SECOND, Status};
 use knobs::RESERVE_HOLD_NS;
 use model::{
     ArrayConfig, Capacity, Controllers, Cost, Disks, Front, Outage, Qos, Queues, ReadCache,
-    ServerQueue, Service, Spread, VolumeConfig, WriteProtocol,
+    ServerQueue, Service, Spread, VolumeConfig, WriteCache, WriteProtocol,
 };
 
 use crate::{
@@ -39,6 +41,9 @@ const STRIPE_DEFAULT: u64 = 64 << 10;
 /// Commands among which a disk chooses at most: as many as a SCSI initiator can tag on it.
 const ELEVATOR_MAX: u32 = 1 << 8;
 
+/// Bytes of a write cache.
+const CACHE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 40;
+
 const ARRAY_KEYS: &[&str] = &[
     "servers",
     "queue",
@@ -48,6 +53,7 @@ const ARRAY_KEYS: &[&str] = &[
     "spindles",
     "raid",
     "write_cache",
+    "write_cache_size",
     "disk",
     "curve",
     "overhead",
@@ -264,6 +270,7 @@ const SERVICE_KEYS: &[&str] = &[
     "variation",
     "raid",
     "write_cache",
+    "write_cache_size",
     "disk",
 ];
 
@@ -272,8 +279,10 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     let disk = table.get("disk").filter(|_| kind.name() == "spindles");
     let own: &[&str] = match (kind.name(), &disk) {
         ("servers", _) => &SERVICE_KEYS[..6],
-        ("spindles", None) => &SERVICE_KEYS[1..8],
-        ("spindles", Some(_)) => &["overhead", "read_cache", "raid", "write_cache", "disk"],
+        ("spindles", None) => &SERVICE_KEYS[1..9],
+        ("spindles", Some(_)) => {
+            &["overhead", "read_cache", "raid", "write_cache", "write_cache_size", "disk"]
+        }
         _ => &[],
     };
     for key in SERVICE_KEYS {
@@ -297,7 +306,7 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
             write_penalty: raid(table)?.0,
-            write_cache_ns: table.read("write_cache", Node::positive_duration)?,
+            write_cache: write_cache(table)?,
         }),
         ("spindles", Some(disk)) => disks(table, &kind, &disk),
         _ => curve(&kind),
@@ -312,6 +321,16 @@ fn front(table: &Table<'_>) -> Result<Front, Error> {
         Ok(ReadCache { hits, hit_ns: cache.need("time")?.positive_duration()? })
     })?;
     Ok(Front { overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0), reads })
+}
+
+/// What acknowledges writes before the spindles are through with them.
+fn write_cache(table: &Table<'_>) -> Result<Option<WriteCache>, Error> {
+    let bytes = table.read("write_cache_size", |node| node.size(CACHE_BYTES))?;
+    match (table.get("write_cache"), table.get("write_cache_size")) {
+        (None, Some(size)) => Err(size.error("it goes with `write_cache` only")),
+        (None, None) => Ok(None),
+        (Some(time), _) => Ok(Some(WriteCache { ack_ns: time.positive_duration()?, bytes })),
+    }
 }
 
 /// Disks with heads and platters.
@@ -340,7 +359,7 @@ fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service,
         stripe_bytes: stripe.unwrap_or(STRIPE_DEFAULT),
         elevator: disk.read("elevator", |node| node.integer32(1..=ELEVATOR_MAX))?.unwrap_or(1),
         write_penalty,
-        write_cache_ns: table.read("write_cache", Node::positive_duration)?,
+        write_cache: write_cache(table)?,
     }))
 }
 
