@@ -338,7 +338,7 @@ fn thrash(report: &Report, index: usize) -> Vec<String> {
     let lines = lines.map(|(array, used)| {
         format!(
             "array {}: path thrash, volumes went from one controller to the other {} times; hosts come to \
-             both, as with VMW_PSP_FIXED, and VMW_PSP_MRU stays with one",
+             both, as with VMW_PSP_FIXED; with VMW_PSP_MRU all stay with one that all reach",
             clean(&array.name),
             used.handed_over
         )

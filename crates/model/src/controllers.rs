@@ -9,6 +9,7 @@
 //! What a command waits here is added to its service, as time on a link is.
 
 use alloc::boxed::Box;
+use core::mem;
 
 use counters::{SECOND, Time};
 
@@ -31,6 +32,26 @@ struct Owned {
     owner: usize,
     /// When the last one to take it over had done so.
     ready: Time,
+    /// Whether it goes over to the other one then, for whose commands came meanwhile.
+    leaves: bool,
+}
+
+impl Owned {
+    /// When a controller has it for a command that comes to it, where only the one that has it may answer; and
+    /// whether it goes over for that: whatever waits at a controller is answered when it has come there.
+    fn bring(&mut self, at: usize, arrive: Time, takeover_ns: u64) -> (Time, bool) {
+        if self.leaves && arrive >= self.ready {
+            *self = Self { owner: 1 - self.owner, ready: self.ready + takeover_ns, leaves: false };
+        }
+        if self.owner == at {
+            (self.ready, false)
+        } else if arrive >= self.ready {
+            *self = Self { owner: at, ready: arrive + takeover_ns, leaves: false };
+            (self.ready, true)
+        } else {
+            (self.ready + takeover_ns, !mem::replace(&mut self.leaves, true))
+        }
+    }
 }
 
 impl Pair {
@@ -38,6 +59,7 @@ impl Pair {
         let owned = |volume: &VolumeConfig| Owned {
             owner: usize::from(volume.owner & 1),
             ready: Time::ZERO,
+            leaves: false,
         };
         Self { config: *config, volumes: volumes.iter().map(owned).collect(), handed_over: 0 }
     }
@@ -60,12 +82,10 @@ impl Pair {
             // A host that takes the path to be up all the same does not ask without an end at one instant.
             return Err(if arrive < known { known } else { arrive + dead_after_ns.max(SECOND) });
         }
-        let owner = if active_passive {
-            if volume.owner != at {
-                self.handed_over += 1;
-                *volume = Owned { owner: at, ready: volume.ready.max(arrive) + takeover_ns };
-            }
-            at
+        let (owner, ready) = if active_passive {
+            let (ready, goes_over) = volume.bring(at, arrive, takeover_ns);
+            self.handed_over += u64::from(goes_over);
+            (at, ready)
         } else {
             let outage = outages[volume.owner];
             let is_out = outage.holds(arrive);
@@ -73,10 +93,10 @@ impl Pair {
                 let since = if is_out { outage.from } else { outage.until };
                 volume.ready = since + takeover_ns;
             }
-            if is_out { 1 - volume.owner } else { volume.owner }
+            (if is_out { 1 - volume.owner } else { volume.owner }, volume.ready)
         };
         let extra_ns = if owner == at { 0 } else { extra_ns };
-        let taking_ns = volume.ready.0.saturating_sub(arrive.0);
+        let taking_ns = ready.0.saturating_sub(arrive.0);
         Ok(Held { by: owner, ns: taking_ns.saturating_add(extra_ns) })
     }
 }

@@ -306,7 +306,11 @@ fn without_alua_a_volume_goes_over_with_each_command_to_the_other_controller() {
     let mut read = two_controllers(|both| both.active_passive = true);
     assert_eq!([read(0, 0, 0).0, read(0, 1, 0).0], [100, 5_100]);
     assert_eq!([read(1_000, 1, 0).0, read(2_000, 0, 0).0], [5_100, 10_100], "one after the other");
-    assert_eq!(read(20_000, 0, 0).0, 20_100);
+    assert_eq!(read(3_000, 1, 0).0, 5_100, "before it leaves");
+    assert_eq!(read(6_000, 1, 0).0, 15_100, "when it comes back");
+    assert_eq!(read(7_000, 0, 0).0, 10_100);
+    assert_eq!(read(8_000, 1, 0).0, 15_100, "with all that waits there");
+    assert_eq!(read(20_000, 1, 0).0, 20_100);
 }
 
 #[test]
