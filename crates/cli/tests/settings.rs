@@ -528,9 +528,11 @@ fn what_cannot_be_compared_is_refused_in_a_line() {
 fn what_is_written_to_a_file_is_what_is_printed() {
     let folder = folder(&five());
     let other = tempfile::tempdir().unwrap();
-    let file = other.path().join("plan.json");
-    let said = settings(folder.path(), &["--plan", "ansible", "-o", file.to_str().unwrap()]);
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
-    let printed = settings(folder.path(), &["--plan", "ansible"]).out;
-    assert_eq!(fs::read_to_string(file).unwrap(), printed);
+    let file = other.path().join("said");
+    for form in [&["--plan", "ansible"][..], &[]] {
+        let said = settings(folder.path(), &[form, &["-o", file.to_str().unwrap()]].concat());
+        assert_eq!((said.code, said.out.as_str()), (1, ""));
+        let printed = settings(folder.path(), form).out;
+        assert_eq!(fs::read_to_string(&file).unwrap(), printed);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
+use anstream::StripStream;
 use clap::Args;
 
 use crate::{
@@ -56,7 +57,9 @@ impl Settings {
         let plans = plans(&fleet, &wanted, aim);
         let comparison = Comparison { fleet, differences, uneven, plans };
         match file {
-            Some(file) => file.write(|file| self.print(&comparison, file))?,
+            Some(file) => file.write(|file| {
+                self.print(&comparison, &mut StripStream::new(file as &mut dyn Write))
+            })?,
             None => self.print(&comparison, out)?,
         }
         Ok(ExitCode::from(u8::from(!comparison.is_alike())))
