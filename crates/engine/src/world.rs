@@ -63,12 +63,16 @@ impl World {
     }
 
     /// Changes shares, limit and reservation, each from `now` on: a limit or reservation that is new counts
-    /// nothing that was before it, and of one that changes what is left of the wait is at the new rate.
+    /// nothing that was before it, and of one that changes what is left of the wait is at the new rate. What a
+    /// limit let go that had to wait for a slot, the next one does not let follow at once.
     pub(crate) fn allocate(&mut self, allocation: Allocation, now: Time) {
         let (limit_ns, reservation_ns) = (self.limit_ns, self.reservation_ns);
         self.set_allocation(allocation);
         let Tags { limit, reservation, .. } = &mut self.tags;
         change_rate(limit, (limit_ns, self.limit_ns), now);
+        if self.limit_ns != limit_ns {
+            *limit = (*limit).max(now);
+        }
         change_rate(reservation, (reservation_ns, self.reservation_ns), now);
     }
 

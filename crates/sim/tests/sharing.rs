@@ -278,3 +278,38 @@ datastore.ds = { dsnro = 64, scheduler = "mclock" }
         assert!(missed.is_empty(), "seed {seed}: {missed:?}");
     }
 }
+
+/// Who reads in sequence goes on for `Disk.SchedQuantum` commands, and shares are kept all the same: to each command
+/// of the one with 1,000 there are ten of the other. The device has half of what each asks for, so each always waits.
+#[test]
+fn fair_queueing_keeps_shares_beside_sequential_runs() {
+    for quantum in [1, 8, 64] {
+        let text = format!(
+            r#"
+            title = "A sequential reader with few shares"
+            duration = "22s"
+            sample = "1s"
+            esxcli = "system settings advanced set -o /Disk/SchedQuantum -i {quantum}"
+            array.a = {{ servers = 8, service = "0.5ms" }}
+            host.esx.adapter.vmhba1 = {{ driver = "qlnativefc", lun_depth = 32 }}
+            datastore.ds.scheduler = "sfq"
+            vm.low.disk."scsi0:1" = {{ datastore = "ds", shares = 1000 }}
+            vm.low.workload = {{ threads = 64, access = "sequential" }}
+            vm.high.disk."scsi0:1" = {{ datastore = "ds", shares = 10000 }}
+            vm.high.workload = {{ threads = 64 }}
+            [[window]]
+            name = "all"
+            from = "2s"
+            "#
+        );
+        for seed in 1..=20 {
+            let mut scenario = common::scenario(&text);
+            scenario.seed = seed;
+            let outcome = run(&scenario, 1, &());
+            let recording = &outcome.windows[0][0].recording;
+            let [low, high] = ["low", "high"]
+                .map(|vm| common::figure(recording, Kind::Vm, vm, Counter::Commands));
+            common::close(high / low, 10.0, 0.03);
+        }
+    }
+}

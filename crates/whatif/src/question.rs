@@ -31,20 +31,25 @@ pub struct Question {
 impl Question {
     /// Refuses what no recording can answer.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let is_limit = |setting: &Setting| match setting {
+        let untold = |setting: &Setting| match setting {
             Setting::Allocation { vdisk: Disks::Of(_), allocation: AllocationChange::Limit(_) } => {
-                true
+                None
             }
-            Setting::Allocation { .. } => false,
-            _ => true,
+            Setting::Allocation { .. } => {
+                Some("what shares and reservations do; of a disk its IOPS limit can be asked")
+            }
+            Setting::QueueFull { .. }
+            | Setting::Advanced {
+                option: Advanced::QFullSampleSize | Advanced::QFullThreshold | Advanced::DelayOnBusy,
+                ..
+            } => Some("when the array says that it is full"),
+            _ => None,
         };
-        match self.settings.iter().find(|setting| !is_limit(setting)) {
-            None => Ok(()),
-            Some(setting) => Err(Error::new(format!(
-                "`{setting}`: a recording does not tell what shares and reservations do; of a disk its IOPS limit can \
-                 be asked"
-            ))),
-        }
+        let refused = |setting| {
+            let what = untold(setting)?;
+            Some(Error::new(format!("`{setting}`: a recording does not tell {what}")))
+        };
+        self.settings.iter().find_map(refused).map_or(Ok(()), Err)
     }
 }
 

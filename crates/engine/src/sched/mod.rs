@@ -128,7 +128,10 @@ impl Sched {
             if world.is_bound {
                 world.give_back_reservation(cost_of(record, self.cost_unit));
             }
-            self.virtual_time = self.virtual_time.max(world.tags.share);
+            // Who goes on with a run is ahead of the others by it; whoever waits keeps his claim.
+            if !(self.policy == SchedPolicy::Sfq && self.affinity.goes_on()) {
+                self.virtual_time = self.virtual_time.max(world.tags.share);
+            }
         }
         world.last_block = record.block.wrapping_add(record.bytes >> 12);
         match world.queue.head() {

@@ -47,6 +47,11 @@ impl Affinity {
         Some(at)
     }
 
+    /// Whether what it chose last was not the first of a run.
+    pub(super) const fn goes_on(&self) -> bool {
+        self.left + 1 < self.quantum
+    }
+
     fn continues(&self, world: &World, ios: &[Io], now: Time) -> bool {
         let Some(head) = world.queue.head().filter(|_| self.left > 0 && world.may_go(now)) else {
             return false;

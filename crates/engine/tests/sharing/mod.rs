@@ -292,7 +292,7 @@ proptest! {
         }
     }
 
-    /// (a): a limit that comes at any moment holds from that moment on, and one that goes is gone.
+    /// (a): a limit that comes at any moment, or after another one, holds from that moment on, and one that goes is gone.
     #[test]
     fn a_limit_holds_from_when_it_is_set(
         policy in select(vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock]),
@@ -300,14 +300,16 @@ proptest! {
         history in history(),
         slots in 1..=16_u32,
         limit in 1..=2_000_u32,
+        was in proptest::option::of(1..=100_000_u32),
         millis in vec(1..=1_000_u64, 1..4),
     ) {
+        let was = was.filter(|was| *was != limit);
         let mut lab = Lab::new(policy, slots, 10_000, &demands);
         lab.live(&history);
         lab.busy.fill(true);
         let (none, cost) = (Allocation::default(), u64::from(demands[0].cost));
         for millis in millis {
-            lab.allocate(0, none);
+            lab.allocate(0, Allocation { limit_iops: was, ..none });
             lab.run(SECOND / 10);
             let before = lab.sent[0];
             lab.allocate(0, Allocation { limit_iops: Some(limit), ..none });
