@@ -84,6 +84,9 @@ impl Stack {
     fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32, out: &mut impl Sink) {
         let device = &mut self.devices[id.index()];
         device.throttle.set(size, threshold);
+        let of_host = [Advanced::QFullSampleSize, Advanced::QFullThreshold];
+        let [size, threshold] = of_host.map(|option| self.options.get(option));
+        device.throttle.set_global(size, threshold);
         device.refresh_rare();
         self.refresh_depth(id, out);
         self.pump(id, out);

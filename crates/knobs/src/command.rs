@@ -296,7 +296,7 @@ fn core_device_forms() -> Vec<Manual> {
             "storage core device set -d DEVICE -s N -q N",
             Effect::AtOnce,
             format!(
-                "adaptive throttling: results in a window, {} (0 is off); bad ones, {} [LAMW]",
+                "adaptive throttling: results in a window, {} (with 0 the host's option counts); bad ones, {} [LAMW]",
                 of(Advanced::QFullSampleSize),
                 of(Advanced::QFullThreshold)
             ),

@@ -84,7 +84,8 @@ pub enum Setting<F: Form = Named> {
     QueueFull {
         /// The device.
         device: F::Device,
-        /// Results in a window, as [`Advanced::QFullSampleSize`]; 0 is off.
+        /// Results in a window, as [`Advanced::QFullSampleSize`], which counts where this is 0: the device has none of
+        /// its own [reference, device list prints 0/0].
         sample_size: u32,
         /// Bad results that halve the depth, as [`Advanced::QFullThreshold`] and at most the
         /// sample size [LAMW].

@@ -225,6 +225,26 @@ fn served(full: &str, law: &str) -> Served {
     served
 }
 
+/// A device that is given a sample size of 0 has none of its own: the host's counts, whenever that is said.
+#[test]
+fn a_device_without_a_sample_size_goes_by_that_of_its_host() {
+    let depth_later = |line: &str| {
+        let event = format!("[[event]]\nat = \"2s\"\nesxcli = \"{line}\"\n");
+        let text = constant_load("kernel", 40, 128, "0s") + &event;
+        let scenario =
+            scenario(&text.replace("[datastore.d]", "[datastore.d]\ndevice = \"naa.1\""));
+        let recording = &run(&scenario, 1, &()).recordings[0];
+        let device = recording.find(Kind::Device, "naa.1").unwrap();
+        let rows = recording.len() / 2..recording.len();
+        rows.map(|row| recording.value(device, Counter::DeviceQDepth, row).unwrap())
+            .fold(0.0, f64::max)
+    };
+    let of_device = |size| depth_later(&format!("storage core device set -d naa.1 -s {size} -q 8"));
+    assert!(of_device(32) < 60.0);
+    assert!(of_device(0) < 60.0, "{}", of_device(0));
+    assert_eq!(depth_later("system settings advanced set -o /Disk/QFullSampleSize -i 0"), 128.0);
+}
+
 /// A command that is told BUSY waits by itself, so each asks as often as it was refused, and nobody is before the
 /// others by his place in the scenario.
 #[test]

@@ -177,7 +177,7 @@ fn queue_full() -> Article {
             (
                 "Range",
                 format!(
-                    "Sample size {} to {} (0 is off), threshold {} to {} and at most the \
+                    "Sample size {} to {} (0: nothing of its own), threshold {} to {} and at most the \
                 sample size [LAMW].",
                     size.min, size.max, threshold.min, threshold.max
                 ),
