@@ -1,6 +1,6 @@
 //! What hosts send to an array.
 
-use counters::Op;
+use counters::{Direction, Op};
 
 /// A command to a volume of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,4 +17,10 @@ pub struct Command {
     pub block: u64,
     /// Bytes that it moves.
     pub bytes: u32,
+}
+
+impl Command {
+    pub(crate) fn is_write(&self) -> bool {
+        self.op.direction() == Direction::Write
+    }
 }

@@ -17,7 +17,7 @@
 use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 use core::mem;
 
-use counters::{Direction, SECOND, Time};
+use counters::{SECOND, Time};
 
 use crate::{
     command::Command,
@@ -89,15 +89,6 @@ impl Disks {
         }
     }
 
-    /// When all disks that have a part of a command are through with it.
-    pub(crate) fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
-        let mut pieces = mem::take(&mut self.pieces);
-        self.cut(command, random, &mut pieces);
-        let done = pieces.drain(..).map(|piece| self.work(arrive, &piece, random)).max();
-        self.pieces = pieces;
-        done.unwrap_or(arrive)
-    }
-
     fn serve_on(&mut self, disk: usize, arrive: Time, place: u64, bytes: u64, bits: u64) -> Time {
         let disk = &mut self.all[disk];
         while disk.ends.front().is_some_and(|end| *end <= arrive) {
@@ -122,6 +113,14 @@ impl Disks {
 }
 
 impl Spindles for Disks {
+    fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
+        let mut pieces = mem::take(&mut self.pieces);
+        self.cut(command, random, &mut pieces);
+        let done = pieces.drain(..).map(|piece| self.work(arrive, &piece, random)).max();
+        self.pieces = pieces;
+        done.unwrap_or(arrive)
+    }
+
     fn count(&self) -> usize {
         self.all.len()
     }
@@ -136,7 +135,7 @@ impl Spindles for Disks {
 
     fn cut(&self, command: &Command, _random: &mut Random, pieces: &mut Vec<Piece>) {
         let Command { op, block, bytes, .. } = *command;
-        let copies = if op.direction() == Direction::Write { self.copies } else { 1 };
+        let copies = if command.is_write() { self.copies } else { 1 };
         let mut left = if op.moves_data() { u64::from(bytes) } else { 0 };
         let mut block = block % (self.blocks * self.data);
         let disks = self.all.len() as u64;

@@ -5,7 +5,7 @@
 use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
 use core::cmp::Reverse;
 
-use counters::{Direction, MILLISECOND, Op, Time};
+use counters::{MILLISECOND, Op, Time};
 
 use crate::{
     command::Command,
@@ -134,16 +134,10 @@ impl Service {
                 first.0
             }),
             Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
-            Self::Spindles { raid, write_cache } => match write_cache {
-                Acknowledged::Kept(cache) => cache.serve(arrive, command, raid, random),
-                _ if !is_write(command) => raid.stations.serve(arrive, random),
-                _ => write_cache.of(arrive, raid.write(arrive, random)),
-            },
-            Self::Disks { disks, write_cache } => match write_cache {
-                Acknowledged::Kept(cache) => cache.serve(arrive, command, disks, random),
-                _ if !is_write(command) => disks.serve(arrive, command, random),
-                _ => write_cache.of(arrive, disks.serve(arrive, command, random)),
-            },
+            Self::Spindles { raid, write_cache } => {
+                write_cache.serve(arrive, command, raid, random)
+            }
+            Self::Disks { disks, write_cache } => write_cache.serve(arrive, command, disks, random),
             Self::Curve { points, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
                 read.served += 1;
@@ -152,10 +146,6 @@ impl Service {
             }
         }
     }
-}
-
-fn is_write(command: &Command) -> bool {
-    command.op.direction() == Direction::Write
 }
 
 impl Acknowledged {
@@ -169,31 +159,41 @@ impl Acknowledged {
         }
     }
 
-    /// When a write is acknowledged that came to the spindles at once and will be through then.
-    fn of(&self, arrive: Time, through: Time) -> Time {
-        let Self::Early(ack_ns) = self else { return through };
-        let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
-        room.max(arrive + *ack_ns)
-    }
-}
-
-impl Raid {
-    fn write(&mut self, arrive: Time, random: &mut Random) -> Time {
-        let slowest = (0..self.write_penalty).map(|_| self.stations.serve(arrive, random)).max();
-        slowest.unwrap_or(arrive)
+    fn serve(
+        &mut self,
+        arrive: Time,
+        command: &Command,
+        spindles: &mut impl Spindles,
+        random: &mut Random,
+    ) -> Time {
+        if let Self::Kept(cache) = self {
+            return cache.serve(arrive, command, spindles, random);
+        }
+        let through = spindles.serve(arrive, command, random);
+        match self {
+            Self::Early(ack_ns) if command.is_write() => {
+                let room = Time(through.0.saturating_sub(WRITE_BEHIND_MAX_NS));
+                room.max(arrive + *ack_ns)
+            }
+            _ => through,
+        }
     }
 }
 
 impl Spindles for Raid {
+    fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
+        let copies = if command.is_write() { self.write_penalty } else { 1 };
+        let slowest = (0..copies).map(|_| self.stations.serve(arrive, random)).max();
+        slowest.unwrap_or(arrive)
+    }
+
     fn count(&self) -> usize {
         self.stations.free.len()
     }
 
     fn cut(&self, command: &Command, random: &mut Random, pieces: &mut Vec<Piece>) {
-        let (copies, bytes) = match is_write(command) {
-            true => (self.write_penalty, u64::from(command.bytes)),
-            false => (1, 0),
-        };
+        let copies = if command.is_write() { self.write_penalty } else { 1 };
+        let bytes = u64::from(command.bytes);
         for copy in 0..copies {
             let spindle = below_low(random.bits(), self.stations.free.len() as u32) as usize;
             let kept = if copy == 0 { bytes } else { 0 };

@@ -13,7 +13,7 @@
 use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 use core::mem;
 
-use counters::{Direction, Time};
+use counters::Time;
 
 use crate::{command::Command, random::Random};
 
@@ -30,6 +30,8 @@ pub(crate) struct Piece {
 
 /// What is behind a cache.
 pub(crate) trait Spindles {
+    /// When all are through that have a part of a command, which take it as it comes.
+    fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time;
     /// How many there are.
     fn count(&self) -> usize;
     /// The parts of a command.
@@ -66,8 +68,8 @@ impl WriteCache {
         spindles: &mut impl Spindles,
         random: &mut Random,
     ) -> Time {
-        let is_kept = command.op.direction() == Direction::Write
-            && self.has_room(arrive, u64::from(command.bytes), spindles, random);
+        let is_kept =
+            command.is_write() && self.has_room(arrive, u64::from(command.bytes), spindles, random);
         let mut pieces = mem::take(&mut self.pieces);
         spindles.cut(command, random, &mut pieces);
         let mut done = arrive;
