@@ -66,6 +66,7 @@ pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
     [
         external,
         demand,
+        merged,
         unheard,
         unthrottled,
         in_step,
@@ -179,6 +180,24 @@ fn aborted(config: &HostConfig, recording: &Recording, id: VdiskId) -> Option<f6
             && world.device.is_some_and(|on| recording.entity(on).name == *device)
     })?;
     recording.value(world, Counter::Aborts, 0)
+}
+
+/// Virtual disks whose guests merge I/Os: an application counts others than esxtop does.
+fn merged(report: &Report, index: usize) -> Vec<String> {
+    let views = report.outcome.windows[index].iter();
+    let lines = views.flat_map(|WindowView { recording, .. }| {
+        recording.of_kind(Kind::VirtualDisk).filter_map(|(id, disk)| {
+            let merged = recording.value(id, Counter::Merged, 0).filter(|merged| *merged > 0.0)?;
+            let commands = recording.value(id, Counter::Commands, 0)?;
+            Some(format!(
+                "{}: its guest merges {} I/Os a second into other commands; the VMkernel sees {}",
+                clean(&disk.name),
+                rate(merged),
+                rate(commands)
+            ))
+        })
+    });
+    few(lines, "disks whose guests merge I/Os")
 }
 
 /// Settings for protocol endpoints on hosts where they govern no device: each has a DSNRO of its own, or

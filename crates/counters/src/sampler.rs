@@ -343,6 +343,7 @@ struct Delta {
     conflicts: u64,
     offered: u64,
     lost: u64,
+    merged: u64,
 }
 
 impl Delta {
@@ -357,6 +358,7 @@ impl Delta {
         self.conflicts += after.conflicts - before.conflicts;
         self.offered += after.offered - before.offered;
         self.lost += after.lost - before.lost;
+        self.merged += after.merged - before.merged;
     }
 
     fn add_gate(&mut self, after: &GateCounters, before: &GateCounters) {
@@ -539,9 +541,15 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
 
     fn vdisk_rates(&mut self, entity: EntityId, delta: &Delta) {
         self.io(entity, delta);
-        let (offered, lost) = (self.per_second(delta.offered), self.per_second(delta.lost));
-        self.put(entity, Counter::Offered, offered);
-        self.put(entity, Counter::Lost, lost);
+        let demand = [
+            (Counter::Offered, delta.offered),
+            (Counter::Lost, delta.lost),
+            (Counter::Merged, delta.merged),
+        ];
+        for (counter, count) in demand {
+            let rate = self.per_second(count);
+            self.put(entity, counter, rate);
+        }
         let counters = [Counter::VdiskReadLatency, Counter::VdiskWriteLatency];
         for (counter, sum) in counters.into_iter().zip(delta.io) {
             let latency = mean_millis(sum.kernel_ns + sum.device_ns, sum.commands);

@@ -137,6 +137,7 @@ counters! {
     MeanGuestQueued "gqued_mean" "GQUEDm" "Mean Guest Queued Commands" "commands" Decimal2 false "Commands waiting inside the guest and its application, averaged over the interval.";
     Offered "offered" "OFFER/s" "Offered Commands/sec" "1/s" Decimal2 false "I/Os that the application wanted to issue per second, served or not.";
     Lost "lost" "LOST/s" "Lost Commands/sec" "1/s" Decimal2 false "I/Os that the application gave up per second because too many waited.";
+    Merged "merged" "MERGED/s" "Merged Commands/sec" "1/s" Decimal2 false "I/Os of the application per second that its guest made a part of another one's command.";
     P50 "p50" "P50" "P50 Total MilliSec/Command" "ms" Decimal2 false "Median of the total latency over the interval.";
     P95 "p95" "P95" "P95 Total MilliSec/Command" "ms" Decimal2 false "95th percentile of the total latency over the interval.";
     P99 "p99" "P99" "P99 Total MilliSec/Command" "ms" Decimal2 false "99th percentile of the total latency over the interval.";
@@ -243,7 +244,7 @@ const NFS_REST: [Counter; 10] = [
     C::Resets,
 ];
 const VDISK_TOTALS: [Counter; 3] = [C::VdiskFailedIos, C::VdiskTotalIos, C::VdiskLatency];
-const OWN_DEMAND: [Counter; 2] = [C::Offered, C::Lost];
+const OWN_DEMAND: [Counter; 3] = [C::Offered, C::Lost, C::Merged];
 const OWN_VDISK: [Counter; 6] =
     [C::GuestWait, C::TotalLatency, C::MeanGuestQueued, C::P50, C::P95, C::P99];
 const OWN_DEVICE: [Counter; 4] =

@@ -159,6 +159,9 @@ pub struct VdiskCounters {
     pub offered: u64,
     /// I/Os that the application gave up before they were submitted.
     pub lost: u64,
+    /// I/Os of the application that its guest made a part of another one's command. The engine sees
+    /// none of it: whoever drives it adds them.
+    pub merged: u64,
     /// Commands waiting inside the guest, in the application too.
     pub guest_queued: Occupancy,
     /// Commands waiting for a slot of the device.

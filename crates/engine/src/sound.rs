@@ -310,6 +310,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         shares: _,
         offered,
         lost,
+        merged,
         guest_queued: _,
         queued: _,
         slots: _,
@@ -325,7 +326,8 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         zeroes,
     } = counted;
     let each = [
-        offered, lost, aborts, overdue, resets, reserves, conflicts, ats, flushes, discards, zeroes,
+        offered, lost, merged, aborts, overdue, resets, reserves, conflicts, ats, flushes,
+        discards, zeroes,
     ];
     each.into_iter().chain(failed).copied().chain(commands(io)).collect()
 }

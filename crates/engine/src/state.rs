@@ -34,7 +34,7 @@ records! {
     IoTotals { commands, bytes, guest_ns, kernel_ns, queue_ns, device_ns, array_ns }
     Levels { guest, kernel, device }
     VdiskCounters {
-        io, total, shares, offered, lost, guest_queued, queued, slots, failed, aborts, overdue,
+        io, total, shares, offered, lost, merged, guest_queued, queued, slots, failed, aborts, overdue,
         resets, reserves, conflicts, ats, flushes, discards, zeroes,
     }
     DeviceCounters {

@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod array;
 mod arrival;
+mod block;
 mod cluster;
 mod command;
 mod config;
@@ -25,6 +26,7 @@ mod write_cache;
 
 pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
+pub use block::{Block, BlockConfig, BlockRequest, IoScheduler};
 pub use command::Command;
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Capacity, Controllers, Cost, Disks, Front, Mix, Others,

@@ -213,7 +213,7 @@ impl Scenario {
         let own: Vec<_> = self.hosts[index].disks_of(vm).collect();
         let Some(first) = own.first() else { return Ok(()) };
         let Self { hosts, arrays, .. } = self;
-        let Host { config, targets, images, policy_of, .. } = &mut hosts[index];
+        let Host { config, targets, images, policy_of, blocks, .. } = &mut hosts[index];
         let bus =
             |disk: &VdiskId| DiskName::from(&*format!(":{}", config.vdisks[disk.index()].name));
         let used = own.iter().filter_map(|disk| Some(bus(disk).disk?.bus)).max();
@@ -235,6 +235,7 @@ impl Scenario {
             targets.push(target);
             images.push(None);
             policy_of.push(policy_of[disk.index()]);
+            blocks.push(blocks[disk.index()]);
         }
         Ok(())
     }

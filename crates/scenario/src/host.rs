@@ -107,6 +107,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         settings: Vec::new(),
         policies: Vec::new(),
         policy_of: Vec::new(),
+        blocks: Vec::new(),
         absent: Vec::new(),
         images: Vec::new(),
         nbd: table.read("nbd", serving::nbd)?,

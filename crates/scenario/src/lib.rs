@@ -5,6 +5,7 @@
 //! as the configuration of [`engine`] and [`model`], lines that set something as [`knobs::Knob`].
 
 mod array;
+mod block;
 mod change;
 mod component;
 mod datastore;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
 use knobs::{Allocation, GuestOs, Knob};
-use model::{ArrayConfig, Qos, WorkloadConfig};
+use model::{ArrayConfig, BlockConfig, Qos, WorkloadConfig};
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +81,8 @@ pub struct Host {
     pub policies: Vec<StoragePolicy>,
     /// That of each virtual disk, by [`VdiskId`]: an index into `policies`.
     pub policy_of: Vec<Option<usize>>,
+    /// The block layer of the guest at each virtual disk, by [`VdiskId`], where it has one in virtual time.
+    pub blocks: Vec<Option<BlockConfig>>,
     /// What is not there when the run begins.
     pub absent: Vec<Object>,
     /// Where the bytes of each virtual disk are in real time, by [`VdiskId`]; nothing where its

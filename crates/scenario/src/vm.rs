@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
 use engine::{VdiskConfig, VmConfig, VscsiConfig};
 use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
-use model::{Qos, Stuck};
+use model::{BlockConfig, Qos, Stuck};
 
 use crate::{
     Error, Host, Image, Target,
     array::{Arrays, count},
+    block,
     datastore::{Datastores, IDS_MAX},
     guest::{self, CONTROLLERS, GUESTS, Slot},
     host::Hosts,
@@ -42,6 +43,7 @@ const DISK_KEYS: &[&str] = &[
     "limit",
     "reservation",
     "storage_policy",
+    "block",
     "qos",
     "size",
     "image",
@@ -84,6 +86,7 @@ struct Adapter {
 }
 
 /// A virtual disk.
+#[derive(Clone)]
 pub(crate) struct Disk {
     pub(crate) name: String,
     pub(crate) datastore: usize,
@@ -94,6 +97,7 @@ pub(crate) struct Disk {
     /// The storage policy that says the allocation.
     pub(crate) policy: Option<usize>,
     image: Option<Image>,
+    block: Option<BlockConfig>,
     /// The disk that this one is once an event has moved that to another datastore: its position.
     pub(crate) moved: Option<usize>,
 }
@@ -221,14 +225,16 @@ impl Site {
         }
         let in_turn = plan.datastores[self.vms.dealt[vm.home] % plan.datastores.len()];
         let datastore = datastore.unwrap_or(in_turn);
+        let adapter = vm.adapter(plan.slot, &plan.table)?;
         let disk = Disk {
             name: plan.name.clone(),
             datastore,
-            adapter: vm.adapter(plan.slot, &plan.table)?,
+            adapter,
             target: self.target(datastore, &plan.table, &vm.name, &plan.name)?,
             allocation: plan.allocation,
             policy: plan.policy,
             image: self.image(datastore, plan, &vm.name)?,
+            block: plan.table.read("block", |node| vm.block(adapter, node))?,
             moved: None,
         };
         vm.disks.push(disk);
@@ -287,14 +293,15 @@ impl Site {
         if vm.place_of(position, datastore).is_some() {
             return Ok(());
         }
-        let disk = &vm.disks[position];
+        let disk = vm.disks[position].clone();
         let name = format!("{}{MOVED_TO}{}", disk.name, self.datastores.datastores[datastore].name);
         let owner = vm.name.clone();
-        let (adapter, allocation, policy) = (disk.adapter, disk.allocation, disk.policy);
+        let (policy, block) = (disk.policy, disk.block);
         let target = self.volume(datastore, None, &owner, &name);
         let vm = &mut self.vms.vms[index];
         for (&host, place) in &mut vm.places {
-            let Host { config, targets, images, policy_of, .. } = &mut self.hosts.hosts[host];
+            let Host { config, targets, images, policy_of, blocks, .. } =
+                &mut self.hosts.hosts[host];
             let device = self.datastores.device(datastore, host, &config.name, node)?;
             if config.vdisks.len() >= IDS_MAX {
                 return Err(node.error(&too_many(&config.name)));
@@ -305,9 +312,9 @@ impl Site {
             targets.push(target);
             images.push(None);
             policy_of.push(policy);
+            blocks.push(block);
         }
-        let (image, moved) = (None, Some(position));
-        vm.disks.push(Disk { name, datastore, adapter, target, allocation, policy, image, moved });
+        vm.disks.push(Disk { name, datastore, target, image: None, moved: Some(position), ..disk });
         Ok(())
     }
 
@@ -399,6 +406,7 @@ impl Site {
                 allocation: Allocation::default(),
                 policy: None,
                 image: None,
+                block: None,
                 moved: None,
             }],
             places: BTreeMap::new(),
@@ -445,6 +453,14 @@ impl Vm {
         Ok(index)
     }
 
+    /// The block layer of its guest, at one of its adapters.
+    fn block(&self, adapter: usize, node: &Node<'_>) -> Result<BlockConfig, Error> {
+        if self.guest != GuestOs::Linux {
+            return Err(node.error("only guest = \"linux\" has a block layer of these names"));
+        }
+        block::block(node, &self.limits(self.adapters[adapter].controller))
+    }
+
     /// The position of the disk that a value names.
     pub(crate) fn disk(&self, node: &Node<'_>) -> Result<usize, Error> {
         let name = node.string()?;
@@ -487,6 +503,7 @@ impl Vm {
             host.targets.push(disk.target);
             host.images.push(disk.image.clone());
             host.policy_of.push(disk.policy);
+            host.blocks.push(disk.block);
             config.vdisks.push(VdiskConfig {
                 name: disk.name.clone(),
                 vm,

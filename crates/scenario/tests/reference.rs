@@ -23,6 +23,10 @@ const SECTIONS: &[(&str, &str)] = &[
     ("storage_policy.NAME", "[storage_policy.p]\nx = 1"),
     ("vm.NAME", "[vm.v]\nx = 1"),
     ("vm.NAME.disk.\"scsi0:1\"", "[vm.v.disk.\"scsi0:1\"]\nx = 1"),
+    (
+        "vm.NAME.disk.\"scsi0:1\".block",
+        "[vm.v]\nguest = \"linux\"\n[vm.v.disk.\"scsi0:1\"]\ndatastore = \"rest\"\nblock.x = 1",
+    ),
     ("workload", "[[workload]]\nx = 1"),
     ("event", "[[event]]\nx = 1"),
     ("window", "[[window]]\nx = 1"),

@@ -128,6 +128,7 @@ impl<W: Watch> Machine<'_, W> {
         for player in self.on_disks(host, &disks) {
             self.quiet(player, at);
         }
+        self.hosts[host].give_up(at, &disks, &mut self.outside);
         self.input(host, at, Input::Detach { object, drain });
     }
 
@@ -238,6 +239,11 @@ impl<W: Watch> Machine<'_, W> {
     fn pause(&mut self, host: usize, vm: Option<VmId>, at: Time) -> Vec<usize> {
         let running: Vec<_> = self.running_on(host, vm).collect();
         running.iter().for_each(|player| self.quiet(*player, at));
+        let config = &self.scenario.hosts[self.hosts[host].index].config;
+        let disks = (0..).map(VdiskId).zip(&config.vdisks);
+        let of_vm = disks.filter(|(_, disk)| vm.is_none_or(|vm| disk.vm == vm));
+        let disks: Vec<_> = of_vm.map(|(id, _)| id).collect();
+        self.hosts[host].give_up(at, &disks, &mut self.outside);
         running
     }
 

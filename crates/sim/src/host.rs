@@ -6,14 +6,15 @@
 //! next one: so are commands where a device of the host does not answer as it should.
 
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
-use engine::{Dispatch, Engine, Event, HostConfig, Input, Output, Outputs, Sink};
-use model::{Array, Aside, Command};
+use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
+use model::{Array, Aside, Block, BlockRequest, Command, Io};
 use scenario::Face;
 
 use crate::{
     Watch,
     events::{EventList, Pending},
     fault::{Faults, gone},
+    guest::Blocks,
     key::{Class, Key},
     post::Post,
     watch::hand_over,
@@ -38,6 +39,11 @@ pub(crate) struct Host {
     pub(crate) index: usize,
     pub(crate) engine: Engine,
     driver: Driver,
+    /// Whether nothing stands between the engine and what is done as it says: no block layer of a
+    /// guest, no device that does not answer.
+    is_plain: bool,
+    /// The block layers of its guests, if any has one.
+    pub(crate) blocks: Option<Box<Blocks>>,
     /// The workloads that issued to each virtual disk, by the ordinal in their tags.
     pub(crate) seats: Vec<Vec<u32>>,
     /// The earliest wake-up in the event list.
@@ -143,10 +149,14 @@ impl Host {
         index: usize,
         local: usize,
         targets: Vec<Place>,
-        config: &HostConfig,
+        host: &scenario::Host,
     ) -> Self {
+        let config = &host.config;
+        let blocks = Blocks::new(&host.blocks);
         Self {
             index,
+            is_plain: blocks.is_none(),
+            blocks,
             engine: Engine::new(config),
             driver: Driver {
                 index,
@@ -187,24 +197,99 @@ impl Host {
 
     /// What arrays do with the commands of its devices; from now on none is sent unseen.
     pub(crate) fn faults(&mut self, devices: usize) -> &mut Faults {
-        self.driver.keeps_commands = true;
+        (self.driver.keeps_commands, self.is_plain) = (true, false);
         self.faults.get_or_insert_with(|| Faults::new(devices))
     }
 
     /// The next thing that is left to do: what the engine decided, and then what a device that was
     /// silent was sent.
     #[inline(always)]
-    pub(crate) fn next_left(&mut self) -> Option<&Output> {
-        if self.driver.keeps_commands && self.driver.left.is_empty() {
-            self.resume();
+    pub(crate) fn next_left<W: Watch>(
+        &mut self,
+        at: Time,
+        outside: &mut Outside<W>,
+    ) -> Option<&Output> {
+        if !self.is_plain {
+            return self.next_but_plain(at, outside);
         }
         self.driver.left.pop()
     }
 
     #[cold]
-    fn resume(&mut self) {
-        let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
-        resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
+    fn next_but_plain<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<&Output> {
+        if self.driver.left.is_empty() {
+            let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
+            resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
+        }
+        while let Some(blocks) = &mut self.blocks {
+            if blocks.take(&mut self.driver.left) {
+                return self.blocks.as_ref().and_then(|blocks| blocks.told());
+            }
+            // Nothing is left to be told: the system calls of this instant are over.
+            let vdisk = blocks.touched.pop()?;
+            blocks.of(vdisk)?.unplug();
+            self.dispatch(at, vdisk, outside);
+        }
+        self.driver.left.pop()
+    }
+
+    /// A workload issues an I/O; `false` where its guest has no block layer.
+    #[cold]
+    pub(crate) fn hold<W: Watch>(
+        &mut self,
+        at: Time,
+        vdisk: VdiskId,
+        io: &Io,
+        outside: &mut Outside<W>,
+    ) -> bool {
+        let Some(blocks) = &mut self.blocks else { return false };
+        let Some(block) = blocks.of(vdisk) else { return false };
+        block.submit(at, io);
+        blocks.touched.push(vdisk);
+        self.dispatch(at, vdisk, outside);
+        true
+    }
+
+    /// What waits in the guest goes to its virtual disk while that has room.
+    fn dispatch<W: Watch>(&mut self, at: Time, vdisk: VdiskId, outside: &mut Outside<W>) {
+        let Some((depth, _)) = self.engine.vdisk_depths(vdisk) else { return };
+        self.send(at, vdisk, |block| block.dispatch(at, depth), outside);
+    }
+
+    /// The guests of some disks go down, or the disks go: what waits there goes to the engine, which
+    /// ends it with the rest.
+    pub(crate) fn give_up<W: Watch>(
+        &mut self,
+        at: Time,
+        disks: &[VdiskId],
+        outside: &mut Outside<W>,
+    ) {
+        for &vdisk in disks {
+            self.send(at, vdisk, |block| block.give_up(at), outside);
+        }
+    }
+
+    fn send<W: Watch>(
+        &mut self,
+        at: Time,
+        vdisk: VdiskId,
+        next: impl Fn(&mut Block) -> Option<(u32, &BlockRequest, u64)>,
+        outside: &mut Outside<W>,
+    ) {
+        while let Some(block) = self.blocks.as_mut().and_then(|blocks| blocks.of(vdisk))
+            && let Some((tag, sent, waited_ns)) = next(block)
+        {
+            let (op, lba, bytes) = (sent.op, sent.lba, sent.bytes);
+            let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
+            let taken = self.handle(at, Input::Submit(request), outside);
+            taken.expect("block layers are of VMs that are on");
+        }
+    }
+
+    /// Whether an I/O of a workload goes to the engine as it is.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Does what the engine decided, where that is no completion; what is to be logged of it.

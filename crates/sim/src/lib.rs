@@ -13,6 +13,7 @@ mod events;
 mod expect;
 mod extents;
 mod fault;
+mod guest;
 mod host;
 mod key;
 mod machine;

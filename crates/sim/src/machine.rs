@@ -120,7 +120,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn add_host(&mut self, index: usize, targets: Vec<Place>) {
         let host = &self.scenario.hosts[index];
         let local = self.hosts.len();
-        self.hosts.push(Host::new(index, local, targets, &host.config));
+        self.hosts.push(Host::new(index, local, targets, host));
         for knob in &host.settings {
             self.input(local, Time::ZERO, Input::Set(*knob));
         }
@@ -308,6 +308,12 @@ impl<'a, W: Watch> Machine<'a, W> {
             }
         }
         host.moved.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
+        for (vdisk, block) in host.blocks.iter().flat_map(|blocks| blocks.all()) {
+            let (disk, waiting) = (&mut into.vdisks[vdisk.index()], block.waiting());
+            disk.offered += u64::from(waiting.now());
+            disk.guest_queued.add(&waiting);
+            disk.merged += block.merged();
+        }
     }
 
     /// Hands an input over and does what follows from it; whether the host took it. A refusal is
@@ -376,7 +382,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
         let Self { hosts, players, outside, log, spans, .. } = self;
         let host = &mut hosts[index];
-        while let Some(output) = host.next_left() {
+        while let Some(output) = host.next_left(at, outside) {
             let Output::Complete { vdisk, tag, status, .. } = *output else {
                 let output = *output;
                 let event = host.follow(at, output, outside).filter(|_| host.logged < LOG_MAX);
@@ -422,13 +428,17 @@ impl Player {
 
     #[inline(always)]
     fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, outside: &mut Outside<W>) {
+        let tag = Tag::new(self.ordinal, io.tag).0;
+        if !host.is_plain() && host.hold(at, self.vdisk, &model::Io { tag, ..io }, outside) {
+            return;
+        }
         let request = Request {
             vdisk: self.vdisk,
             op: io.op,
             lba: io.lba,
             bytes: io.bytes,
             waited_ns: io.waited_ns,
-            tag: Tag::new(self.ordinal, io.tag).0,
+            tag,
         };
         let input = Input::Submit(request);
         host.handle(at, input, outside).expect("workloads run on VMs that are on");

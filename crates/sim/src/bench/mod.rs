@@ -273,6 +273,7 @@ impl Model {
             settings: Vec::new(),
             policies: Vec::new(),
             policy_of: vec![None; self.vms_per_host],
+            blocks: vec![None; self.vms_per_host],
             absent: Vec::new(),
             images: Vec::new(),
             nbd: None,
