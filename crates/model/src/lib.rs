@@ -13,6 +13,7 @@ mod config;
 mod controllers;
 mod disks;
 mod fabric;
+mod flash_cache;
 mod pace;
 mod qos;
 mod queue;
@@ -33,6 +34,7 @@ pub use config::{
     Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
     WAITING_MAX, WorkloadConfig, WriteCache, WriteProtocol,
 };
+pub use flash_cache::{FlashCache, FlashCacheConfig};
 pub use request::Io;
 pub use service::ArrayUse;
 pub use workload::Workload;

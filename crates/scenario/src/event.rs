@@ -80,6 +80,9 @@ pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Er
         for vm in site.vms.names.find(&vms)? {
             let (datastore, disks) = relocation(&to, site, &site.vms.vms[vm])?;
             for disk in disks {
+                if site.vms.vms[vm].disks[disk].cache.is_some() {
+                    return Err(to.error("a disk with a flash cache stays on its datastore"));
+                }
                 site.place_on((vm, disk), datastore, &to)?;
             }
         }

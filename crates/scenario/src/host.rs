@@ -1,5 +1,7 @@
 //! `[host.NAME]` with its adapters.
 
+use std::collections::BTreeMap;
+
 use counters::{AdapterId, SECOND};
 use engine::{AdapterConfig, CompetitionUnit, DepthMode, HostConfig, ThrottleMode, WEIGHT_SCALE};
 use knobs::{Driver, Transport, Version};
@@ -108,6 +110,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         policies: Vec::new(),
         policy_of: Vec::new(),
         blocks: Vec::new(),
+        flash_caches: BTreeMap::new(),
         absent: Vec::new(),
         images: Vec::new(),
         nbd: table.read("nbd", serving::nbd)?,

@@ -14,6 +14,7 @@ mod event;
 mod expect;
 mod fio;
 mod fio_options;
+mod flash_cache;
 mod guest;
 mod host;
 mod injector;
@@ -40,8 +41,9 @@ pub use error::Error;
 pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{
-    Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, Given, Host, Image, Nbd,
-    Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window, Workload,
+    Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, FlashCache, Given, Host,
+    Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window,
+    Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -11,6 +11,7 @@ use crate::{
     datastore::is_network,
     event, expect,
     expect::Windows,
+    flash_cache,
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
     resolve::{self, Knobs},
@@ -216,7 +217,9 @@ fn build(
     }
     let mut site = Site::read(root, purpose, beside.overs)?;
     let workloads = Workloads::read(root, &mut site, include)?;
+    flash_cache::read(root, &mut site)?;
     event::place_migrants(root, &mut site)?;
+    flash_cache::connect(&mut site);
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }

@@ -1,12 +1,12 @@
 //! The nouns that a scenario file is parsed into. Every index and id names something, every
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
 use knobs::{Allocation, GuestOs, Knob};
-use model::{ArrayConfig, BlockConfig, Qos, WorkloadConfig};
+use model::{ArrayConfig, BlockConfig, FlashCacheConfig, Qos, WorkloadConfig};
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Host {
     pub policy_of: Vec<Option<usize>>,
     /// The block layer of the guest at each virtual disk, by [`VdiskId`], where it has one in virtual time.
     pub blocks: Vec<Option<BlockConfig>>,
+    /// The caches of flash before virtual disks, in virtual time.
+    pub flash_caches: BTreeMap<VdiskId, FlashCache>,
     /// What is not there when the run begins.
     pub absent: Vec<Object>,
     /// Where the bytes of each virtual disk are in real time, by [`VdiskId`]; nothing where its
@@ -103,6 +105,15 @@ pub struct StoragePolicy {
     pub name: String,
     /// What it says now; that of each disk that has it.
     pub allocation: Allocation,
+}
+
+/// A cache of flash before a virtual disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashCache {
+    /// What it is built from.
+    pub config: FlashCacheConfig,
+    /// The disk in its flash, on the same host.
+    pub flash: VdiskId,
 }
 
 /// What holds the bytes of a virtual disk.

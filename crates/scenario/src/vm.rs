@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
 use engine::{VdiskConfig, VmConfig, VscsiConfig};
 use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
-use model::{BlockConfig, Qos, Stuck};
+use model::{BlockConfig, FlashCacheConfig, Qos, Stuck};
 
 use crate::{
     Error, Host, Image, Target,
@@ -44,6 +44,7 @@ const DISK_KEYS: &[&str] = &[
     "reservation",
     "storage_policy",
     "block",
+    "flash_cache",
     "qos",
     "size",
     "image",
@@ -98,6 +99,8 @@ pub(crate) struct Disk {
     pub(crate) policy: Option<usize>,
     image: Option<Image>,
     block: Option<BlockConfig>,
+    /// The cache of flash before it, and the position of the disk in that.
+    pub(crate) cache: Option<(FlashCacheConfig, usize)>,
     /// The disk that this one is once an event has moved that to another datastore: its position.
     pub(crate) moved: Option<usize>,
 }
@@ -235,6 +238,7 @@ impl Site {
             policy: plan.policy,
             image: self.image(datastore, plan, &vm.name)?,
             block: plan.table.read("block", |node| vm.block(adapter, node))?,
+            cache: None,
             moved: None,
         };
         vm.disks.push(disk);
@@ -407,6 +411,7 @@ impl Site {
                 policy: None,
                 image: None,
                 block: None,
+                cache: None,
                 moved: None,
             }],
             places: BTreeMap::new(),

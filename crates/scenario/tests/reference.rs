@@ -27,6 +27,10 @@ const SECTIONS: &[(&str, &str)] = &[
         "vm.NAME.disk.\"scsi0:1\".block",
         "[vm.v]\nguest = \"linux\"\n[vm.v.disk.\"scsi0:1\"]\ndatastore = \"rest\"\nblock.x = 1",
     ),
+    (
+        "vm.NAME.disk.\"scsi0:1\".flash_cache",
+        "[vm.v]\n[vm.v.disk.\"scsi0:1\"]\ndatastore = \"rest\"\nflash_cache.x = 1\n[vm.v.workload]\nthreads = 1",
+    ),
     ("workload", "[[workload]]\nx = 1"),
     ("event", "[[event]]\nx = 1"),
     ("window", "[[window]]\nx = 1"),

@@ -2,6 +2,7 @@
 
 use counters::{Time, VdiskId, VmId};
 use engine::{Input, Object, Part, VdiskConfig};
+use model::FlashCache;
 use scenario::Action;
 
 use crate::{
@@ -184,6 +185,7 @@ impl<W: Watch> Machine<'_, W> {
     fn power(&mut self, at: Time, host: usize, vm: VmId, on: bool) {
         let stopped = self.pause(host, Some(vm), at);
         self.hosts[host].is_on[vm.index()] = on;
+        self.empty_caches(host, Some(vm));
         self.input(host, at, Input::Power { vm, on });
         self.resume(&stopped, at);
     }
@@ -192,6 +194,7 @@ impl<W: Watch> Machine<'_, W> {
     fn go_down(&mut self, at: Time, host: usize) {
         self.pause(host, None, at);
         self.hosts[host].is_down = true;
+        self.empty_caches(host, None);
         self.input(host, at, Input::Reboot);
         self.hosts[host].reset(at, None, &mut self.outside);
         self.drain(host, at);
@@ -219,6 +222,11 @@ impl<W: Watch> Machine<'_, W> {
         self.hosts[to].is_on[to_vm.index()] = true;
         self.input(to, at, Input::Power { vm: to_vm, on: true });
         for &(here, there) in disks {
+            // The cache goes with its disk where the other host has one too [VFRC].
+            let cache = self.hosts[from].cache(here).map(FlashCache::take);
+            if let Some((was, cache)) = self.hosts[to].cache(there).zip(cache) {
+                *was = cache;
+            }
             let on_disk = |id: &usize| {
                 let player = &self.players[*id];
                 player.host == from && player.vdisk == here
@@ -239,12 +247,23 @@ impl<W: Watch> Machine<'_, W> {
     fn pause(&mut self, host: usize, vm: Option<VmId>, at: Time) -> Vec<usize> {
         let running: Vec<_> = self.running_on(host, vm).collect();
         running.iter().for_each(|player| self.quiet(*player, at));
-        let config = &self.scenario.hosts[self.hosts[host].index].config;
-        let disks = (0..).map(VdiskId).zip(&config.vdisks);
-        let of_vm = disks.filter(|(_, disk)| vm.is_none_or(|vm| disk.vm == vm));
-        let disks: Vec<_> = of_vm.map(|(id, _)| id).collect();
+        let disks = self.vdisks_of(host, vm);
         self.hosts[host].give_up(at, &disks, &mut self.outside);
         running
+    }
+
+    /// What is in the caches of a VM, or of the whole host, is discarded when it is powered off [VFRC].
+    fn empty_caches(&mut self, host: usize, vm: Option<VmId>) {
+        for disk in self.vdisks_of(host, vm) {
+            self.hosts[host].cache(disk).map(FlashCache::take);
+        }
+    }
+
+    /// The virtual disks of a VM, or of the whole host.
+    fn vdisks_of(&self, host: usize, vm: Option<VmId>) -> Vec<VdiskId> {
+        let config = &self.scenario.hosts[self.hosts[host].index].config;
+        let disks = (0..).map(VdiskId).zip(&config.vdisks);
+        disks.filter(|(_, disk)| vm.is_none_or(|vm| disk.vm == vm)).map(|(id, _)| id).collect()
     }
 
     fn resume(&mut self, players: &[usize], at: Time) {

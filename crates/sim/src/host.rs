@@ -7,7 +7,7 @@
 
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
-use model::{Array, Aside, Block, BlockRequest, Command, Io};
+use model::{Array, Aside, Block, BlockRequest, Command, FlashCache, Io};
 use scenario::Face;
 
 use crate::{
@@ -152,7 +152,7 @@ impl Host {
         host: &scenario::Host,
     ) -> Self {
         let config = &host.config;
-        let blocks = Blocks::new(&host.blocks);
+        let blocks = Blocks::new(host);
         Self {
             index,
             is_plain: blocks.is_none(),
@@ -269,6 +269,11 @@ impl Host {
         }
     }
 
+    /// The cache before a virtual disk.
+    pub(crate) fn cache(&mut self, vdisk: VdiskId) -> Option<&mut FlashCache> {
+        self.blocks.as_mut()?.cache(vdisk).map(|(cache, _)| cache)
+    }
+
     fn send<W: Watch>(
         &mut self,
         at: Time,
@@ -280,6 +285,10 @@ impl Host {
             && let Some((tag, sent, waited_ns)) = next(block)
         {
             let (op, lba, bytes) = (sent.op, sent.lba, sent.bytes);
+            let cache = self.blocks.as_mut().and_then(|blocks| blocks.cache(vdisk));
+            let flash =
+                cache.and_then(|(cache, flash)| cache.serves(op, lba, bytes).then_some(flash));
+            let vdisk = flash.unwrap_or(vdisk);
             let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
             let taken = self.handle(at, Input::Submit(request), outside);
             taken.expect("block layers are of VMs that are on");

@@ -6,6 +6,7 @@
 
 use std::{
     cmp::Reverse,
+    collections::BTreeMap,
     collections::{BinaryHeap, VecDeque},
     time::Instant,
 };
@@ -274,6 +275,7 @@ impl Model {
             policies: Vec::new(),
             policy_of: vec![None; self.vms_per_host],
             blocks: vec![None; self.vms_per_host],
+            flash_caches: BTreeMap::new(),
             absent: Vec::new(),
             images: Vec::new(),
             nbd: None,
