@@ -453,8 +453,9 @@ fn keep_from<Id: Ord>(all: &mut BTreeMap<Id, Outages>, from: Time) {
 /// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
 struct Load {
-    /// Commands that servers or spindles work on.
+    /// Commands that servers or spindles work on, and those that a fast tier does.
     served: f64,
+    of_tier: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
     /// The same of each port.
@@ -475,6 +476,7 @@ fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Ve
         add_load(&mut loads, scenario, host, recording);
         add_load_of_ports(&mut loads, index, host, recording);
     }
+    samples.iter().take(1).for_each(|recording| add_background(&mut loads, scenario, recording));
     let arrays = scenario.arrays.iter().zip(loads);
     let mut arrays: Vec<ArrayFacts> = arrays
         .map(|(array, loads)| ArrayFacts {
@@ -501,18 +503,39 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
     for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
         let vm = &host.config.vms[disk.vm.index()].name;
         let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
-        let writes = match scenario.arrays[target.array].config.service {
-            Service::Spindles { write_penalty, .. }
-            | Service::Disks(Disks { write_penalty, .. }) => f64::from(write_penalty),
-            _ => 1.0,
-        };
-        let missed = scenario.arrays[target.array].config.front.missed();
+        let writes = penalty(&scenario.arrays[target.array].config);
+        let front = &scenario.arrays[target.array].config.front;
+        let (missed, of_tier) = (front.missed(), front.of_tier());
         let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
         for (sample, (load, pieces)) in loads {
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
-            load.served +=
-                pieces * (missed * value(Counter::Reads) + writes * value(Counter::Writes));
+            let (reads, written) = (pieces * missed * value(Counter::Reads), pieces * value(Counter::Writes));
+            load.of_tier += of_tier * (reads + written);
+            load.served += (1.0 - of_tier) * (reads + writes * written);
             add_bytes(&mut load.bytes, value);
+        }
+    }
+}
+
+/// What each write costs the servers or spindles of an array.
+fn penalty(array: &ArrayConfig) -> f64 {
+    match array.service {
+        Service::Spindles { write_penalty, .. } | Service::Disks(Disks { write_penalty, .. }) => {
+            f64::from(write_penalty)
+        }
+        _ => 1.0,
+    }
+}
+
+/// What arrays do by themselves.
+fn add_background(loads: &mut [Vec<Load>], scenario: &Scenario, recording: &Measured) {
+    for (loads, Array { config, .. }) in loads.iter_mut().zip(&scenario.arrays) {
+        let Some(background) = config.front.background else { continue };
+        let of_each = background.read_share + (1.0 - background.read_share) * penalty(config);
+        let ends = recording.times_ms.iter().map(|ms| Time((ms - EPOCH_MS).max(0) as u64 * MILLISECOND));
+        for (load, end) in loads.iter_mut().zip(ends) {
+            let begin = Time(end.0.saturating_sub(scenario.sample_ns));
+            load.served += of_each * background.rate_between(begin, end);
         }
     }
 }
@@ -599,8 +622,11 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
         Service::Disks(disks) => disks.alone_ns(),
         Service::Curve(points) => points.first()?.1,
     };
-    let all_ns = mean_ns + array.front.overhead_ns + array.round_trip_ns;
-    Some(all_ns as f64 / MILLISECOND as f64)
+    let of_tier = array.front.of_tier();
+    let tier_ns = array.front.tier.map_or(0.0, |tier| of_tier * tier.mean_ns as f64);
+    let alone_ns = tier_ns + (1.0 - of_tier) * mean_ns as f64;
+    let all_ns = alone_ns + (array.front.overhead_ns + array.round_trip_ns) as f64;
+    Some(all_ns / MILLISECOND as f64)
 }
 
 /// The mean share of servers or spindles at work; of a measured curve, of what it does at its end; of the controller
@@ -615,7 +641,10 @@ fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
     let most = load.controllers[0].max(load.controllers[1]);
     let iops = array.queues.controllers.and_then(|controllers| controllers.iops);
     let controller = iops.map_or(0.0, |iops| most / f64::from(iops));
-    Some((load.served * mean_ns as f64 / 1e9 / f64::from(count)).max(controller).min(1.0))
+    let share = |rate: f64, mean_ns: u64, count: u32| rate * mean_ns as f64 / 1e9 / f64::from(count);
+    let tier = array.front.tier;
+    let tier = tier.map_or(0.0, |tier| share(load.of_tier, tier.mean_ns, tier.servers));
+    Some(share(load.served, mean_ns, count).max(tier).max(controller).min(1.0))
 }
 
 /// The share of its fullest link that is in use; `None` where it has none with a limit.

@@ -69,13 +69,62 @@ pub struct Front {
     pub overhead_ns: u64,
     /// The read cache; `None` is none.
     pub reads: Option<ReadCache>,
+    /// The fast tier; `None` is none.
+    pub tier: Option<Tier>,
+    /// What the array does by itself; `None` is nothing.
+    pub background: Option<Background>,
 }
 
 impl Front {
-    /// The share of the reads that it does not answer.
+    /// The share of the reads that its cache does not answer.
     #[must_use]
     pub fn missed(&self) -> f64 {
         self.reads.map_or(1.0, |reads| 1.0 - reads.hits)
+    }
+
+    /// The share of the commands that its tier serves.
+    #[must_use]
+    pub fn of_tier(&self) -> f64 {
+        self.tier.map_or(0.0, |tier| tier.share)
+    }
+}
+
+/// Equal servers beside the rest of an array, where the data lie that are used most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tier {
+    /// Its share of the commands that no cache answers, 0 to 1, at random.
+    pub share: f64,
+    /// 1 to 65,536.
+    pub servers: u32,
+    /// Nanoseconds, above 0.
+    pub mean_ns: u64,
+    /// The spread of the service time.
+    pub spread: Spread,
+    /// Where commands wait for them.
+    pub queue: ServerQueue,
+}
+
+/// What an array does beside the commands of hosts, as of a rebuild or a snapshot: commands of its own that come at random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Background {
+    /// Commands a second, above 0, at most 1,000,000.
+    pub rate: f64,
+    /// The share of reads among them, 0 to 1.
+    pub read_share: f64,
+    /// Bytes of each.
+    pub bytes: u32,
+    /// From when.
+    pub from: Time,
+    /// Until when; [`Time::NEVER`] is for good.
+    pub until: Time,
+}
+
+impl Background {
+    /// Commands a second between two moments, in the mean.
+    #[must_use]
+    pub fn rate_between(&self, from: Time, until: Time) -> f64 {
+        let inside = until.min(self.until).since(from.max(self.from));
+        self.rate * inside as f64 / until.since(from).max(1) as f64
     }
 }
 

@@ -5,7 +5,7 @@
 use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
 use core::cmp::Reverse;
 
-use counters::{MILLISECOND, Op, Time};
+use counters::{MILLISECOND, Op, SECOND, Time};
 
 use crate::{
     command::Command,
@@ -217,31 +217,85 @@ pub(crate) struct Front {
     /// Of 2^32 reads so many hit, and take so long.
     hits: u64,
     hit_ns: u64,
+    /// Of 2^32 commands so many go to the fast tier.
+    of_tier: u64,
+    tier: Option<Service>,
+    background: Option<Background>,
+}
+
+/// What an array does by itself, in the order of its own arrivals.
+#[derive(Clone, Debug)]
+struct Background {
+    config: config::Background,
+    between: Duration,
+    /// When its next command comes.
+    next: Time,
+}
+
+/// Bits of a random number for a share of 2^32.
+fn of_32_bits(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64
 }
 
 impl Front {
     fn new(config: &config::Front) -> Self {
         let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
-        let hits = (reads.0.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64;
-        Self { overhead_ns: config.overhead_ns, hits, hit_ns: reads.1 }
+        let tier = config.tier.map(|tier| {
+            let config::Tier { servers, mean_ns, spread, queue, .. } = tier;
+            Service::new(&config::Service::Servers { servers, mean_ns, spread, queue })
+        });
+        Self {
+            overhead_ns: config.overhead_ns,
+            hits: of_32_bits(reads.0),
+            hit_ns: reads.1,
+            of_tier: of_32_bits(config.of_tier()),
+            tier,
+            background: config.background.map(Background::new),
+        }
     }
 
     #[inline(never)]
     fn serve(
-        &self,
+        &mut self,
         arrive: Time,
         command: &Command,
         outstanding: u32,
         random: &mut Random,
         rest: &mut Service,
     ) -> Time {
+        if let Some(background) = &mut self.background {
+            background.catch_up(arrive, random, rest);
+        }
         let may_hit = self.hits > 0 && command.op == Op::Read;
         let served = if may_hit && random.bits() >> 32 < self.hits {
             arrive + self.hit_ns
         } else {
-            rest.serve(arrive, command, outstanding, random)
+            let tier = self.tier.as_mut().filter(|_| random.bits() >> 32 < self.of_tier);
+            tier.unwrap_or(rest).serve(arrive, command, outstanding, random)
         };
         served + self.overhead_ns
+    }
+}
+
+impl Background {
+    fn new(config: config::Background) -> Self {
+        let between_ns = (SECOND as f64 / config.rate.clamp(1e-3, 1e6)) as u64;
+        let between = Duration::new(between_ns, config::Spread::Exponential);
+        Self { config, between, next: config.from }
+    }
+
+    /// Does what came until now.
+    fn catch_up(&mut self, now: Time, random: &mut Random, rest: &mut Service) {
+        let config::Background { read_share, bytes, from, until, .. } = self.config;
+        while self.next <= now && self.next < until {
+            if self.next > from {
+                let op = if random.bits() >> 32 < of_32_bits(read_share) { Op::Read } else { Op::Write };
+                let block = random.bits() >> 16;
+                let command = Command { volume: 0, host: 0, path: 0, op, block, bytes };
+                rest.serve(self.next, &command, 0, random);
+            }
+            self.next = self.next + self.between.draw(random.bits()).max(1);
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Capacity, Command, Controllers, Cost, Disks, Front,
-    Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread,
+    Access, Array, ArrayConfig, Arrival, Background, Burst, Capacity, Command, Controllers, Cost, Disks, Front,
+    Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Tier,
     VolumeConfig, Workload, WorkloadConfig, WriteCache, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
@@ -117,6 +117,8 @@ prop_compose! {
         write_protocol in write_protocol(),
         queues in queues(),
         (overhead_ns, reads) in (number(), proptest::option::of((any::<f64>(), number()))),
+        tier in proptest::option::of((any::<f64>(), short_number(), number())),
+        background in proptest::option::of((0.0..1e4_f64, any::<f64>(), any::<u32>(), number(), number())),
         capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
@@ -125,7 +127,13 @@ prop_compose! {
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None, owner: 1 }).collect();
         let capacity = capacity.map(|(units, burst_share)| Capacity { units, burst_share });
         let reads = reads.map(|(hits, hit_ns)| ReadCache { hits, hit_ns });
-        let front = Front { overhead_ns, reads };
+        let tier = tier.map(|(share, servers, mean_ns)| {
+            Tier { share, servers, mean_ns, spread: Spread::Exponential, queue: ServerQueue::Random }
+        });
+        let background = background.map(|(rate, read_share, bytes, from, until)| {
+            Background { rate, read_share, bytes, from: Time(from), until: Time(until) }
+        });
+        let front = Front { overhead_ns, reads, tier, background };
         ArrayConfig {
             front, service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
         }

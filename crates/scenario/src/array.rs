@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use counters::{MICROSECOND, SECOND, Status};
+use counters::{MICROSECOND, SECOND, Status, Time};
 use knobs::RESERVE_HOLD_NS;
 use model::{
-    ArrayConfig, Capacity, Controllers, Cost, Disks, Front, Outage, Qos, Queues, ReadCache,
-    ServerQueue, Service, Spread, VolumeConfig, WriteCache, WriteProtocol,
+    ArrayConfig, Background, Capacity, Controllers, Cost, Disks, Front, Outage, Qos, Queues,
+    ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig, WriteCache, WriteProtocol,
 };
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     nouns::Names,
     reader::{Node, Table},
     serving::{self, Purpose},
-    stream::SECTOR,
+    stream::{SECTOR, check_io_size},
     units,
 };
 
@@ -41,6 +41,13 @@ const STRIPE_DEFAULT: u64 = 64 << 10;
 /// Commands among which a disk chooses at most: as many as a SCSI initiator can tag on it.
 const ELEVATOR_MAX: u32 = 1 << 8;
 
+/// Servers, spindles or disks of an array.
+const SERVERS: RangeInclusive<u32> = 1..=65_536;
+
+/// Commands a second that an array may have of its own, and their size where the file does not say: a ruling.
+const BACKGROUND_RATE: RangeInclusive<f64> = 0.001..=1e6;
+const BACKGROUND_BYTES: u32 = 64 << 10;
+
 /// Bytes of a write cache.
 const CACHE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
@@ -58,6 +65,8 @@ const ARRAY_KEYS: &[&str] = &[
     "curve",
     "overhead",
     "read_cache",
+    "tier",
+    "background",
     "round_trip",
     "link",
     "write",
@@ -265,6 +274,8 @@ const SERVICE_KEYS: &[&str] = &[
     "queue",
     "overhead",
     "read_cache",
+    "tier",
+    "background",
     "service",
     "spread",
     "variation",
@@ -278,11 +289,18 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
     let disk = table.get("disk").filter(|_| kind.name() == "spindles");
     let own: &[&str] = match (kind.name(), &disk) {
-        ("servers", _) => &SERVICE_KEYS[..6],
-        ("spindles", None) => &SERVICE_KEYS[1..9],
-        ("spindles", Some(_)) => {
-            &["overhead", "read_cache", "raid", "write_cache", "write_cache_size", "disk"]
-        }
+        ("servers", _) => &SERVICE_KEYS[..8],
+        ("spindles", None) => &SERVICE_KEYS[1..11],
+        ("spindles", Some(_)) => &[
+            "overhead",
+            "read_cache",
+            "tier",
+            "background",
+            "raid",
+            "write_cache",
+            "write_cache_size",
+            "disk",
+        ],
         _ => &[],
     };
     for key in SERVICE_KEYS {
@@ -293,16 +311,13 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     }
     match (kind.name(), disk) {
         ("servers", _) => Ok(Service::Servers {
-            servers: kind.integer32(1..=65_536)?,
+            servers: kind.integer32(SERVERS)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
-            queue: {
-                let queues = [("random", ServerQueue::Random), ("shared", ServerQueue::Shared)];
-                table.read("queue", |node| node.choice(&queues))?.unwrap_or_default()
-            },
+            queue: queue(table)?,
         }),
         ("spindles", None) => Ok(Service::Spindles {
-            spindles: kind.integer32(1..=65_536)?,
+            spindles: kind.integer32(SERVERS)?,
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
             write_penalty: raid(table)?.0,
@@ -320,7 +335,50 @@ fn front(table: &Table<'_>) -> Result<Front, Error> {
         let hits = cache.need("hits")?.parsed(units::percent)?;
         Ok(ReadCache { hits, hit_ns: cache.need("time")?.positive_duration()? })
     })?;
-    Ok(Front { overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0), reads })
+    Ok(Front {
+        overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0),
+        reads,
+        tier: table.read("tier", tier)?,
+        background: table.read("background", background)?,
+    })
+}
+
+/// Where commands wait for servers.
+fn queue(table: &Table<'_>) -> Result<ServerQueue, Error> {
+    let queues = [("random", ServerQueue::Random), ("shared", ServerQueue::Shared)];
+    Ok(table.read("queue", |node| node.choice(&queues))?.unwrap_or_default())
+}
+
+/// The fast tier.
+fn tier(node: &Node<'_>) -> Result<Tier, Error> {
+    let table = node.table(&["share", "servers", "queue", "service", "spread", "variation"])?;
+    Ok(Tier {
+        share: table.need("share")?.parsed(units::percent)?,
+        servers: table.need("servers")?.integer32(SERVERS)?,
+        mean_ns: table.need("service")?.positive_duration()?,
+        spread: spread(&table)?,
+        queue: queue(&table)?,
+    })
+}
+
+/// What the array does by itself.
+fn background(node: &Node<'_>) -> Result<Background, Error> {
+    let table = node.table(&["rate", "read", "size", "from", "to"])?;
+    let from = Time(table.read("from", Node::duration)?.unwrap_or(0));
+    let until = table.read("to", Node::duration)?.map_or(Time::NEVER, Time);
+    if let (true, Some(node)) = (until <= from, table.get("to")) {
+        return Err(node.error("it must be after `from`"));
+    }
+    let size = |node: &Node<'_>| node.parsed(units::size).and_then(|bytes| {
+        check_io_size(bytes).map_err(|message| node.error(&message))
+    });
+    Ok(Background {
+        rate: table.need("rate")?.number(BACKGROUND_RATE)?,
+        read_share: table.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0),
+        bytes: table.read("size", size)?.unwrap_or(BACKGROUND_BYTES),
+        from,
+        until,
+    })
 }
 
 /// What acknowledges writes before the spindles are through with them.
@@ -335,7 +393,7 @@ fn write_cache(table: &Table<'_>) -> Result<Option<WriteCache>, Error> {
 
 /// Disks with heads and platters.
 fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service, Error> {
-    let disks = kind.integer32(1..=65_536)?;
+    let disks = kind.integer32(SERVERS)?;
     let (write_penalty, redundant) = raid(table)?;
     let disk = disk.table(&["rpm", "size", "seek", "transfer", "stripe", "elevator"])?;
     let rpm = u64::from(disk.need("rpm")?.integer32(1_000..=50_000)?);

@@ -11,6 +11,8 @@ const REFERENCE: &str = include_str!("../../../docs/reference/scenario.md");
 const SECTIONS: &[(&str, &str)] = &[
     ("The top of the file", "x = 1"),
     ("array.NAME", "[array.a]\nx = 1"),
+    ("array.NAME.tier", "[array.a]\nservers = 1\nservice = \"1ms\"\ntier.x = 1"),
+    ("array.NAME.background", "[array.a]\nservers = 1\nservice = \"1ms\"\nbackground.x = 1"),
     ("array.NAME.disk", "[array.a]\nspindles = 1\nraid = \"0\"\ndisk.x = 1"),
     ("array.NAME.controllers", "[array.a]\nservers = 1\nservice = \"1ms\"\ncontrollers.x = 1"),
     ("array.NAME.qos.NAME", "[array.a]\nservers = 1\nservice = \"1ms\"\nqos.gold.x = 1"),
