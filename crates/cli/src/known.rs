@@ -509,7 +509,8 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
         let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
         for (sample, (load, pieces)) in loads {
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
-            let (reads, written) = (pieces * missed * value(Counter::Reads), pieces * value(Counter::Writes));
+            let (reads, written) =
+                (pieces * missed * value(Counter::Reads), pieces * value(Counter::Writes));
             load.of_tier += of_tier * (reads + written);
             load.served += (1.0 - of_tier) * (reads + writes * written);
             add_bytes(&mut load.bytes, value);
@@ -532,7 +533,8 @@ fn add_background(loads: &mut [Vec<Load>], scenario: &Scenario, recording: &Meas
     for (loads, Array { config, .. }) in loads.iter_mut().zip(&scenario.arrays) {
         let Some(background) = config.front.background else { continue };
         let of_each = background.read_share + (1.0 - background.read_share) * penalty(config);
-        let ends = recording.times_ms.iter().map(|ms| Time((ms - EPOCH_MS).max(0) as u64 * MILLISECOND));
+        let ends =
+            recording.times_ms.iter().map(|ms| Time((ms - EPOCH_MS).max(0) as u64 * MILLISECOND));
         for (load, end) in loads.iter_mut().zip(ends) {
             let begin = Time(end.0.saturating_sub(scenario.sample_ns));
             load.served += of_each * background.rate_between(begin, end);
@@ -641,7 +643,8 @@ fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
     let most = load.controllers[0].max(load.controllers[1]);
     let iops = array.queues.controllers.and_then(|controllers| controllers.iops);
     let controller = iops.map_or(0.0, |iops| most / f64::from(iops));
-    let share = |rate: f64, mean_ns: u64, count: u32| rate * mean_ns as f64 / 1e9 / f64::from(count);
+    let share =
+        |rate: f64, mean_ns: u64, count: u32| rate * mean_ns as f64 / 1e9 / f64::from(count);
     let tier = array.front.tier;
     let tier = tier.map_or(0.0, |tier| share(load.of_tier, tier.mean_ns, tier.servers));
     Some(share(load.served, mean_ns, count).max(tier).max(controller).min(1.0))

@@ -458,6 +458,29 @@ fn hosts_that_are_alike_are_told_so() {
     assert_eq!(settings(folder(hosts).path(), &["--plan", "esxcli"]).out, "");
 }
 
+/// By Fixed, hosts take the volumes of an active/passive array from each other; most of them are no model then.
+#[test]
+fn fixed_is_not_planned_for_an_active_passive_array() {
+    for (satp, planned) in [("VMW_SATP_DEFAULT_AP", false), ("VMW_SATP_DEFAULT_AA", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        for (host, policy) in [("a", "FIXED"), ("b", "FIXED"), ("c", "MRU")] {
+            let text = format!(
+                "naa.1\n   Device Display Name: x\n   Storage Array Type: {satp}\n   Path Selection Policy: VMW_PSP_{policy}\n   \
+                 Path Selection Policy Device Config: {{}}\n   Working Paths: vmhba1:C0:T0:L1\n"
+            );
+            fs::write(folder.path().join(format!("{host}.txt")), text).unwrap();
+        }
+        let lines = settings(folder.path(), &["--plan", "esxcli"]).out;
+        assert_eq!(
+            lines.contains("storage nmp device set -d naa.1 -P VMW_PSP_FIXED"),
+            planned,
+            "{lines}"
+        );
+        let said = settings(folder.path(), &[]).out;
+        assert_eq!(said.contains("hosts take it from each other"), !planned, "{said}");
+    }
+}
+
 #[test]
 fn outputs_of_a_host_may_lie_in_a_folder_of_its_name_or_in_folders_of_each_command() {
     let folder = tempfile::tempdir().unwrap();

@@ -445,6 +445,17 @@ impl PathPolicy {
     }
 }
 
+/// Plug-ins of arrays of which one controller at a time has a volume (active/passive): their default is MRU, so that hosts do not
+/// take volumes from each other [ELA].
+const ACTIVE_PASSIVE: [&str; 4] =
+    ["VMW_SATP_DEFAULT_AP", "VMW_SATP_MSA", "VMW_SATP_CX", "VMW_SATP_LSI"];
+
+/// Whether the plug-in for arrays of that name (SATP) is of arrays of which one controller at a time has a volume.
+#[must_use]
+pub fn is_active_passive(satp: &str) -> bool {
+    ACTIVE_PASSIVE.contains(&satp)
+}
+
 impl PolicyChange {
     /// The plug-in of that name; `None` when there is none.
     #[must_use]

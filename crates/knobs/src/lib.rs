@@ -34,6 +34,7 @@ mod vscsi;
 mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
+pub use command::is_active_passive;
 pub use disks::{LIMIT, NO_POLICY};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;

@@ -289,7 +289,8 @@ impl Background {
         let config::Background { read_share, bytes, from, until, .. } = self.config;
         while self.next <= now && self.next < until {
             if self.next > from {
-                let op = if random.bits() >> 32 < of_32_bits(read_share) { Op::Read } else { Op::Write };
+                let op =
+                    if random.bits() >> 32 < of_32_bits(read_share) { Op::Read } else { Op::Write };
                 let block = random.bits() >> 16;
                 let command = Command { volume: 0, host: 0, path: 0, op, block, bytes };
                 rest.serve(self.next, &command, 0, random);

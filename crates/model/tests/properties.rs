@@ -2,9 +2,9 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Background, Burst, Capacity, Command, Controllers, Cost, Disks, Front,
-    Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Tier,
-    VolumeConfig, Workload, WorkloadConfig, WriteCache, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Background, Burst, Capacity, Command, Controllers, Cost,
+    Disks, Front, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix,
+    Spread, Tier, VolumeConfig, Workload, WorkloadConfig, WriteCache, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 

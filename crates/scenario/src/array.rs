@@ -369,9 +369,10 @@ fn background(node: &Node<'_>) -> Result<Background, Error> {
     if let (true, Some(node)) = (until <= from, table.get("to")) {
         return Err(node.error("it must be after `from`"));
     }
-    let size = |node: &Node<'_>| node.parsed(units::size).and_then(|bytes| {
-        check_io_size(bytes).map_err(|message| node.error(&message))
-    });
+    let size = |node: &Node<'_>| {
+        node.parsed(units::size)
+            .and_then(|bytes| check_io_size(bytes).map_err(|message| node.error(&message)))
+    };
     Ok(Background {
         rate: table.need("rate")?.number(BACKGROUND_RATE)?,
         read_share: table.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0),

@@ -10,7 +10,7 @@ use std::{
 
 use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
 use counters::{Counter, DeviceId, Kind};
-use knobs::{Advanced, Driver, Knob, Version};
+use knobs::{Advanced, Driver, Knob, Version, is_active_passive};
 
 use super::host::{Device, Host, Module};
 use crate::{Result, captures};
@@ -322,6 +322,7 @@ impl<'a> Reading<'a> {
     fn nmp(&mut self, told: NmpDevice) {
         let device = self.named(&told.name);
         device.policy = told.policy.or(device.policy);
+        device.is_active_passive |= told.satp.is_some_and(|satp| is_active_passive(&satp));
         let id = device.id;
         let adapter = told.working_paths.first().and_then(|path| path.split(':').next());
         self.paths.extend(adapter.map(|adapter| (id, adapter.to_owned())));

@@ -37,6 +37,8 @@ pub(crate) struct Device {
     pub(crate) dsnro: Option<u32>,
     pub(crate) queue_full: Option<(u32, u32)>,
     pub(crate) policy: Option<PathPolicy>,
+    /// Whether one controller of its array at a time has it.
+    pub(crate) is_active_passive: bool,
     /// The most that DQLEN was in a capture.
     pub(crate) dqlen: Option<u32>,
 }
@@ -50,6 +52,7 @@ impl Device {
             dsnro: None,
             queue_full: None,
             policy: None,
+            is_active_passive: false,
             dqlen: None,
         }
     }

@@ -299,8 +299,15 @@ impl<'a> Planning<'a> {
         wanted
     }
 
-    /// Whether a host of its version takes it; if not, that is told.
+    /// Whether a host of its version takes it, and its array with it; if not, that is told.
     fn is_taken(&mut self, knob: &Knob) -> bool {
+        if let Knob::PathPolicy { device, policy: PathPolicy::Fixed } = *knob
+            && self.host.device(device).is_some_and(|device| device.is_active_passive)
+        {
+            let why = "one controller of its array at a time has it (SATP), and by Fixed hosts take it from each other";
+            self.refuse(knob, why.into());
+            return false;
+        }
         match knob.check(self.host.version()) {
             Ok(()) => true,
             Err(refusal) => {
