@@ -108,12 +108,9 @@ const COUNTERS: &[Words] = &[
     words(&["dqlen_mean"], "DQLEN over the interval: between DSNRO and the full depth the limit went to and \
         fro, and esxtop's own DQLEN shows only where it ended.", "kavg's own: on a real host sample more \
         often."),
-    words(
-        &["merged"],
-        "A Linux guest merges I/Os that lie side by side while the disk is full, or while they come in one system call: fio and iostat count \
-         these, CMDS/s and every latency are of what is left. Compare with rrqm/s and wrqm/s of iostat in the guest. On a real host no \
-         counter shows it.",
-    ),
+    words(&["merged"], "A Linux guest merges I/Os that lie side by side while its disk is full, or while they \
+        come in one system call: fio counts these, CMDS/s and every latency are of what is left.", "kavg's \
+        own: on a real host compare CMDS/s with what fio says, and see rrqm/s and wrqm/s of iostat in the guest."),
     words(&["offered", "lost"], "More offered than served: the application waits, and what it loses at its \
         own bound never reaches the host.", "kavg's own: no esxtop has it, and no capture of a real host."),
     words(&["actv_mean", "qued_mean"], "What ACTV and QUED sample, averaged over the interval.", "kavg's \
