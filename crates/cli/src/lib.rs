@@ -14,6 +14,7 @@ use std::{
 use ::live::Signals;
 
 mod array_queues;
+mod balance;
 mod captures;
 mod command;
 mod compare;
@@ -27,6 +28,7 @@ mod explain;
 mod facts;
 mod glossary;
 mod html;
+mod jain;
 mod journals;
 mod json;
 mod known;

@@ -219,7 +219,7 @@ pub(crate) struct Front {
     hit_ns: u64,
     /// Of 2^32 commands so many go to the fast tier.
     of_tier: u64,
-    tier: Option<Service>,
+    tier: Option<Box<Service>>,
     background: Option<Background>,
 }
 
@@ -242,7 +242,7 @@ impl Front {
         let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
         let tier = config.tier.map(|tier| {
             let config::Tier { servers, mean_ns, spread, queue, .. } = tier;
-            Service::new(&config::Service::Servers { servers, mean_ns, spread, queue })
+            Box::new(Service::new(&config::Service::Servers { servers, mean_ns, spread, queue }))
         });
         Self {
             overhead_ns: config.overhead_ns,
@@ -270,7 +270,7 @@ impl Front {
         let served = if may_hit && random.bits() >> 32 < self.hits {
             arrive + self.hit_ns
         } else {
-            let tier = self.tier.as_mut().filter(|_| random.bits() >> 32 < self.of_tier);
+            let tier = self.tier.as_deref_mut().filter(|_| random.bits() >> 32 < self.of_tier);
             tier.unwrap_or(rest).serve(arrive, command, outstanding, random)
         };
         served + self.overhead_ns

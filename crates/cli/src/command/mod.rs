@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::Result;
 
+mod balance;
 mod bench;
 mod bench_capture;
 mod bench_experiments;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Sweep(sweep::Sweep),
     Remedy(remedy::Remedy),
     Plan(plan::PlanArguments),
+    Balance(balance::BalanceArguments),
     Diagnose(diagnose::Diagnose),
     Whatif(whatif::Whatif),
     Settings(settings::Settings),
@@ -80,6 +82,7 @@ impl Command {
             Self::Sweep(command) => command.run(out),
             Self::Remedy(command) => command.run(out),
             Self::Plan(command) => command.run(out),
+            Self::Balance(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
             Self::Whatif(command) => command.run(out),
             Self::Settings(command) => command.run(out),

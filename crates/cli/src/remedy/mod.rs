@@ -12,7 +12,6 @@ mod bounds;
 mod candidates;
 mod case;
 mod find;
-mod jain;
 mod json;
 mod original;
 mod ranking;

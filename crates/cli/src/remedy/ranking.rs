@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Result,
+    jain::jain,
     spread::Spread,
     sweep::{Job, Rows, Store, flows},
 };
@@ -20,7 +21,6 @@ use super::{
     bounds::{Bounds, Range, bounds},
     candidates::Remedy,
     case::Case,
-    jain::jain,
 };
 
 /// Parts that are alike: finer than that no simulation of a host tells them apart.

@@ -1,0 +1,341 @@
+//! What Storage DRS would move among the datastores of a scenario, and what that gives, each move simulated.
+//!
+//! ```text
+//!   run as it is -> 90th percentile of each datastore -> one above the threshold, and unfair?
+//!         ^                                                      | each VM there to each other one, simulated
+//!         '------------------ the move after which the worst is best <--'
+//! ```
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use counters::{Counter, Entity, EntityId, Kind, Recording};
+use knobs::powershell_name;
+use levels::quantile;
+use scenario::{Over, Scenario};
+use serde_json::{Value, json};
+use sim::Source;
+
+use crate::{
+    Result,
+    jain::jain,
+    report::Report,
+    table::Table,
+    talk::progress,
+    text::{clean, counted, millis, rate},
+};
+
+/// VMs of a datastore that are tried elsewhere: those with most in flight.
+const TRIED: usize = 8;
+/// A move has to take so much off the worst datastore, else its copy is not worth it (ruling: no source has the figure).
+const GAINS: f64 = 0.05;
+/// The percentile by which Storage DRS judges [SDRS].
+const PERCENTILE: f64 = 0.9;
+
+/// What is asked.
+pub(crate) struct Asked {
+    pub(crate) source: Source,
+    /// The datastores of the cluster, by name.
+    pub(crate) cluster: Vec<String>,
+    /// Index of the window that is judged.
+    pub(crate) window: usize,
+    /// The I/O latency threshold, in milliseconds.
+    pub(crate) latency_ms: f64,
+    /// The I/O imbalance threshold, 1 to 100.
+    pub(crate) imbalance: f64,
+    /// Moves at most.
+    pub(crate) moves: usize,
+    pub(crate) threads: usize,
+}
+
+/// A datastore over the window.
+#[derive(Clone, Debug)]
+struct Load {
+    /// The 90th percentile of its samples' latency; `None` where nobody used it.
+    p90_ms: Option<f64>,
+    iops: f64,
+    /// What its VMs have in flight, each with its name.
+    vms: Vec<(String, f64)>,
+}
+
+/// A move, and the datastores after it.
+struct Move {
+    vm: String,
+    from: usize,
+    to: usize,
+    after: Vec<Load>,
+}
+
+/// What there is to move.
+pub(crate) struct Balance {
+    before: Vec<Load>,
+    moves: Vec<Move>,
+    /// Why there is no further move.
+    ends: String,
+}
+
+impl Balance {
+    /// # Errors
+    /// One line: a datastore that the scenario does not have, or a VM that cannot be where it is tried.
+    pub(crate) fn of(asked: &Asked) -> Result<Self> {
+        let before = simulate(asked, &[])?;
+        let (mut moves, mut placed): (Vec<Move>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
+        let ends = loop {
+            let now = moves.last().map_or(&before, |last| &last.after);
+            if let Some(ends) = at_rest(asked, now) {
+                break ends;
+            }
+            if moves.len() >= asked.moves {
+                break format!("after {} no more was asked for", counted(moves.len(), "move"));
+            }
+            let Some(next) = best(asked, now, &placed)? else {
+                break format!(
+                    "no single move takes {:.0} % off the latency of the worst",
+                    100.0 * GAINS
+                );
+            };
+            placed = with(&placed, &next.vm, next.to);
+            moves.push(next);
+        };
+        Ok(Self { before, moves, ends })
+    }
+
+    fn after(&self) -> &[Load] {
+        self.moves.last().map_or(&self.before, |last| &last.after)
+    }
+
+    pub(crate) fn render(&self, asked: &Asked) -> String {
+        let mut table = Table::new(&[
+            "datastore",
+            "P90 ms",
+            "IOPS",
+            "in flight",
+            "P90 ms then",
+            "IOPS then",
+            "in flight then",
+        ])
+        .left(&[0]);
+        for ((name, before), after) in asked.cluster.iter().zip(&self.before).zip(self.after()) {
+            let cells = [before, after].into_iter().flat_map(|load| {
+                let p90 = load.p90_ms.map_or_else(|| "-".to_owned(), millis);
+                [p90, rate(load.iops), format!("{:.1}", load.in_flight())]
+            });
+            table.row(std::iter::once(clean(name)).chain(cells).collect());
+        }
+        let fair =
+            |loads| fairness(loads).map_or_else(|| "-".to_owned(), |fair| format!("{fair:.3}"));
+        let mut out = format!(
+            "I/O latency threshold {} ms, I/O imbalance threshold {} [SDRS]\n\n{}\nfairness of the datastores' latency {}, \
+             then {} (Jain's index)\n\n",
+            asked.latency_ms,
+            asked.imbalance,
+            table.render(),
+            fair(&self.before),
+            fair(self.after()),
+        );
+        let mut worst_ms = worst(&self.before);
+        for (number, step) in (1..).zip(&self.moves) {
+            let [from, to] = [step.from, step.to].map(|at| clean(&asked.cluster[at]));
+            let vm = clean(&step.vm);
+            let then = worst(&step.after);
+            out.push_str(&format!(
+                "{number}. Move {vm} from {from} to {to}: the worst datastore has {} ms instead of {} ms.\n   PowerCLI> {}\n   \
+                 in the file: [[event]] with vm = \"{vm}\", migrate = {{ datastore = \"{to}\" }}\n",
+                millis(then),
+                millis(worst_ms),
+                line(step, asked),
+            ));
+            worst_ms = then;
+        }
+        out.push_str(&format!(
+            "{}: {}.\n",
+            if self.moves.is_empty() { "Nothing to move" } else { "No more" },
+            self.ends
+        ));
+        out
+    }
+
+    /// The same as `docs/reference/json.md` describes it.
+    pub(crate) fn to_json(&self, asked: &Asked) -> Value {
+        let load = |load: &Load| json!({ "p90_ms": load.p90_ms, "iops": load.iops, "in_flight": load.in_flight() });
+        let both = self.before.iter().zip(self.after()).zip(&asked.cluster);
+        let datastores = both.map(|((before, after), name)| {
+            json!({ "name": name, "before": load(before), "after": load(after) })
+        });
+        let moves = self.moves.iter().map(|step| {
+            json!({
+                "vm": step.vm,
+                "from": asked.cluster[step.from],
+                "to": asked.cluster[step.to],
+                "worst_p90_ms": worst(&step.after),
+                "line": line(step, asked),
+            })
+        });
+        json!({
+            "version": 1,
+            "latency_ms": asked.latency_ms,
+            "imbalance": asked.imbalance,
+            "datastores": datastores.collect::<Vec<_>>(),
+            "fairness": { "before": fairness(&self.before), "after": fairness(self.after()) },
+            "moves": moves.collect::<Vec<_>>(),
+            "ends": self.ends,
+        })
+    }
+}
+
+fn line(step: &Move, asked: &Asked) -> String {
+    let [vm, to] = [&*step.vm, &*asked.cluster[step.to]].map(powershell_name);
+    format!("Move-VM -VM {vm} -Datastore {to}")
+}
+
+impl Load {
+    fn in_flight(&self) -> f64 {
+        self.vms.iter().map(|(_, in_flight)| in_flight).sum()
+    }
+}
+
+/// The highest latency of any datastore, in milliseconds.
+fn worst(loads: &[Load]) -> f64 {
+    loads.iter().filter_map(|load| load.p90_ms).fold(0.0, f64::max)
+}
+
+/// How alike their latencies are: 1 where all are. The metric is "between 0 and 1, 1 the fairest" [SDRS]; Jain's index is
+/// a ruling.
+fn fairness(loads: &[Load]) -> Option<f64> {
+    let all: Vec<f64> = loads.iter().map(|load| load.p90_ms.unwrap_or(0.0)).collect();
+    jain(&all)
+}
+
+/// Why nothing is to be moved: none is above the threshold, or the metric is not below 1 - threshold / 100 [SDRS].
+fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
+    if worst(loads) <= asked.latency_ms {
+        return Some(format!("no datastore is above {} ms", asked.latency_ms));
+    }
+    let least = 1.0 - asked.imbalance / 100.0;
+    let fair = fairness(loads)?;
+    (fair >= least).then(|| format!("their latencies are alike: {fair:.3} is not below {least:.2}"))
+}
+
+/// The move after which the worst datastore is best, if that is worth it.
+fn best(asked: &Asked, now: &[Load], placed: &[(String, usize)]) -> Result<Option<Move>> {
+    let above = (0..now.len()).filter(|at| now[*at].p90_ms > Some(asked.latency_ms));
+    let tried: Vec<(String, usize, usize)> = above
+        .flat_map(|from| {
+            let vms = now[from].vms.iter().take(TRIED);
+            vms.flat_map(move |(vm, _)| {
+                (0..now.len()).filter(move |to| *to != from).map(move |to| (vm.clone(), from, to))
+            })
+        })
+        .collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((vm, from, to)) = tried.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let after = simulate(asked, &with(placed, vm, *to));
+            let (vm, from, to) = (vm.clone(), *from, *to);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.push(
+                after.map(|after| Move { vm, from, to, after }).map_err(|error| error.to_string()),
+            );
+            progress(&format!("{} of {} moves simulated", found.len(), tried.len()));
+        }
+    };
+    std::thread::scope(|scope| (0..asked.threads).for_each(|_| drop(scope.spawn(work))));
+    progress("");
+    let mut moves = Vec::new();
+    for step in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        moves.push(step?);
+    }
+    // Runs end in any order; one question has one answer.
+    let order = |step: &Move| (worst(&step.after), step.from, step.to);
+    let least = moves.into_iter().min_by(|a, b| {
+        let ((a_ms, a_from, a_to), (b_ms, b_from, b_to)) = (order(a), order(b));
+        a_ms.total_cmp(&b_ms).then_with(|| (a_from, a_to, &a.vm).cmp(&(b_from, b_to, &b.vm)))
+    });
+    Ok(least.filter(|step| worst(&step.after) < (1.0 - GAINS) * worst(now)))
+}
+
+/// Where VMs are that were moved, with another move.
+fn with(placed: &[(String, usize)], vm: &str, to: usize) -> Vec<(String, usize)> {
+    let others = placed.iter().filter(|(name, _)| name != vm).cloned();
+    others.chain([(vm.to_owned(), to)]).collect()
+}
+
+/// The datastores of the cluster over the window, with VMs where they were placed.
+fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
+    let overs: Vec<_> =
+        placed.iter().map(|(vm, to)| Over::datastore(vm, &asked.cluster[*to])).collect();
+    let scenario = asked.source.scenario_over(&overs, &[]).map_err(|error| error.to_string())?;
+    let outcome = sim::run(&scenario, 1, &());
+    let report = Report::new(scenario, outcome);
+    let samples = report.samples(asked.window);
+    let views = &report.outcome.windows[asked.window];
+    let loads = asked.cluster.iter().map(|name| {
+        let rows: Vec<_> = rows(&report.scenario, &samples, name).collect();
+        let latency = |sample| {
+            let sums = rows.iter().map(|(recording, id)| sums(recording, *id, sample));
+            let (commands, spent) =
+                sums.fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
+            (commands > 0.0).then(|| spent / commands)
+        };
+        let all = samples.first().map_or(0, Recording::len);
+        let p90_ms = quantile((0..all).map(latency), PERCENTILE);
+        let (mut iops, mut vms) = (0.0, Vec::new());
+        for (host, view) in views.iter().enumerate() {
+            for (id, device) in rows_of(&report.scenario, host, &view.recording, name) {
+                iops += sums(&view.recording, id, 0).0;
+                vms.extend(vms_on(&view.recording, &device.name));
+            }
+        }
+        vms.sort_by(|a: &(String, f64), b| b.1.total_cmp(&a.1));
+        Load { p90_ms, iops, vms }
+    });
+    Ok(loads.collect())
+}
+
+/// The rows of a datastore on all hosts.
+fn rows<'a>(
+    scenario: &'a Scenario,
+    samples: &'a [Recording],
+    name: &'a str,
+) -> impl Iterator<Item = (&'a Recording, EntityId)> {
+    let hosts = samples.iter().enumerate();
+    hosts.flat_map(move |(host, recording)| {
+        rows_of(scenario, host, recording, name).map(move |(id, _)| (recording, id))
+    })
+}
+
+/// The same on one host: the device or volume that has it and no other.
+fn rows_of<'a>(
+    scenario: &'a Scenario,
+    host: usize,
+    recording: &'a Recording,
+    name: &'a str,
+) -> impl Iterator<Item = (EntityId, &'a Entity)> {
+    let host = &scenario.hosts[host];
+    let devices = host.config.devices.iter().zip(&host.datastores);
+    let own = devices.filter(move |(_, datastores)| **datastores == [name]);
+    let own: Vec<_> = own.map(|(device, _)| device.name.as_str()).collect();
+    let rows = recording.of_kind(Kind::Device).chain(recording.of_kind(Kind::NfsVolume));
+    rows.filter(move |(_, row)| {
+        own.contains(&row.name.as_str()) || row.name == name && own.len() == 1
+    })
+}
+
+/// Commands a second of a row in a sample, and the milliseconds that all of a second take.
+fn sums(recording: &Recording, id: EntityId, sample: usize) -> (f64, f64) {
+    let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+    let commands = value(Counter::Commands);
+    (commands, commands * value(Counter::GuestLatency))
+}
+
+/// What each VM has in flight on a device, by Little's law.
+fn vms_on(recording: &Recording, device: &str) -> Vec<(String, f64)> {
+    let worlds = recording.of_kind(Kind::World).filter_map(|(id, world)| {
+        let of = recording.entity(world.device?);
+        let vm = recording.entity(world.vm?);
+        (of.name == device).then(|| (vm.name.clone(), sums(recording, id, 0).1 / 1_000.0))
+    });
+    worlds.filter(|(_, in_flight)| *in_flight > 0.0).collect()
+}
