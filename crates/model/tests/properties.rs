@@ -118,7 +118,7 @@ prop_compose! {
         queues in queues(),
         (overhead_ns, reads) in (number(), proptest::option::of((any::<f64>(), number()))),
         tier in proptest::option::of((any::<f64>(), short_number(), number())),
-        background in proptest::option::of((0.0..1e4_f64, any::<f64>(), any::<u32>(), number(), number())),
+        background in proptest::option::of((0.0..1e4_f64, any::<f64>(), any::<u32>(), number(), 0_u64..1 << 24)),
         capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
@@ -130,8 +130,10 @@ prop_compose! {
         let tier = tier.map(|(share, servers, mean_ns)| {
             Tier { share, servers, mean_ns, spread: Spread::Exponential, queue: ServerQueue::Random }
         });
-        let background = background.map(|(rate, read_share, bytes, from, until)| {
-            Background { rate, read_share, bytes, from: Time(from), until: Time(until) }
+        let background = background.map(|(rate, read_share, bytes, from, length)| {
+            // Each command of its own is a step of the model: few, however late it is.
+            let until = Time(from.saturating_add(length));
+            Background { rate, read_share, bytes, from: Time(from), until }
         });
         let front = Front { overhead_ns, reads, tier, background };
         ArrayConfig {

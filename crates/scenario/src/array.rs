@@ -370,8 +370,7 @@ fn background(node: &Node<'_>) -> Result<Background, Error> {
         return Err(node.error("it must be after `from`"));
     }
     let size = |node: &Node<'_>| {
-        node.parsed(units::size)
-            .and_then(|bytes| check_io_size(bytes).map_err(|message| node.error(&message)))
+        check_io_size(node.size(0..=u64::MAX)?).map_err(|message| node.error(&message))
     };
     Ok(Background {
         rate: table.need("rate")?.number(BACKGROUND_RATE)?,
