@@ -318,6 +318,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         overdue,
         resets,
         reserves,
+        failed_reserves,
         conflicts,
         ats,
         flushes,
@@ -325,7 +326,18 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         zeroes,
     } = counted;
     let each = [
-        offered, lost, aborts, overdue, resets, reserves, conflicts, ats, flushes, discards, zeroes,
+        offered,
+        lost,
+        aborts,
+        overdue,
+        resets,
+        reserves,
+        failed_reserves,
+        conflicts,
+        ats,
+        flushes,
+        discards,
+        zeroes,
     ];
     each.into_iter().chain(failed).copied().chain(commands(io)).collect()
 }
