@@ -51,6 +51,31 @@ pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
     device.policy.unwrap_or(of_host)
 }
 
+/// Whether mClock serves a device queue of a host all through a window.
+pub(crate) fn has_mclock(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    device: &DeviceConfig,
+) -> bool {
+    let Host { config, .. } = &scenario.hosts[host];
+    let mut options = vec![advanced(&scenario.hosts[host], Advanced::SchedulerWithReservation)];
+    let events = scenario.events.iter();
+    for event in events.filter(|event| event.host == host && event.at < window.to) {
+        if let Action::Set(Knob::Advanced { option, value }) = event.action
+            && option == Advanced::SchedulerWithReservation
+        {
+            if event.at <= window.from {
+                options.clear();
+            }
+            options.push(value);
+        }
+    }
+    let order = |option| SchedPolicy::default_in(config.version, option);
+    let mut orders = options.into_iter().map(|option| device.policy.unwrap_or(order(option)));
+    orders.all(|order| order == SchedPolicy::Mclock)
+}
+
 /// What each virtual disk of a host has at the end of a window, and the least that was reserved for it in the
 /// window.
 pub(crate) fn allocations(

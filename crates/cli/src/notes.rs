@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
-use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, ThrottleMode, VdiskConfig};
+use engine::{DeviceConfig, Event, HostConfig, ThrottleMode, VdiskConfig};
 use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
@@ -13,7 +13,7 @@ use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::{advanced_by, allocations, order},
+    known::{advanced_by, allocations, has_mclock},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -389,14 +389,15 @@ fn vms(report: &Report, index: usize) -> Vec<String> {
 fn unreserved(report: &Report, index: usize) -> Vec<String> {
     let Report { scenario, .. } = report;
     let disks = scenario.hosts.iter().enumerate().flat_map(|(at, host)| {
-        let allocations = allocations(scenario, at, &scenario.windows[index]);
+        let window = &scenario.windows[index];
+        let allocations = allocations(scenario, at, window);
         host.config.vdisks.iter().zip(allocations).filter_map(move |(disk, (allocation, _))| {
             let device = &host.config.devices[disk.device.index()];
             let vm = &host.config.vms[disk.vm.index()].name;
             let Allocation { limit_iops, reservation_iops, .. } = allocation;
             let why = match limit_iops.filter(|limit| *limit < reservation_iops) {
                 Some(limit) => format!(" of {reservation_iops}, above its IOPS limit of {limit}"),
-                None if reservation_iops == 0 || order(host, device) == SchedPolicy::Mclock => {
+                None if reservation_iops == 0 || has_mclock(scenario, at, window, device) => {
                     return None;
                 }
                 None => ", which only mClock keeps".into(),
@@ -411,6 +412,8 @@ fn unreserved(report: &Report, index: usize) -> Vec<String> {
 /// their slots taken.
 fn overbooked(report: &Report, index: usize) -> Vec<String> {
     const FULL: f64 = 0.95;
+    const BY_SHARES: &str =
+        " in the DQLEN that Storage I/O Control leaves it, which goes by shares and no reservation";
     let Report { scenario, .. } = report;
     let window = &scenario.windows[index];
     let views = scenario.hosts.iter().zip(&report.outcome.windows[index]).enumerate();
@@ -433,9 +436,12 @@ fn overbooked(report: &Report, index: usize) -> Vec<String> {
                 * SECOND as f64;
             let value = |counter| recording.value(id, counter, 0);
             let is_full = value(Counter::MeanActive)? >= FULL * value(Counter::MeanDeviceQDepth)?;
+            let ends = [&view.limits_before, &view.limits];
+            let is_shared = ends.iter().any(|end| end.devices[place].congestion_us.is_some());
+            let why = if is_shared { BY_SHARES } else { "" };
             (is_full && MET * reserved[place] > units).then(|| {
                 format!(
-                    "device {}: {} I/Os a second are reserved, more than the {} that it does",
+                    "device {}: {} I/Os a second are reserved, more than the {} that it does{why}",
                     clean(&device.name),
                     rate(reserved[place]),
                     rate(units)

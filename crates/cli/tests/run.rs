@@ -579,10 +579,32 @@ fn a_reservation_that_nobody_keeps_is_told() {
     let told = "sql:scsi0:1 has a reservation, which only mClock keeps";
     let fair = reserved.replacen(store, &format!("{store}scheduler = \"sfq\"\n"), 1);
     let old = reserved.replacen("esxi = \"7.0\"", "esxi = \"5.1\"", 1);
-    for (text, is_kept) in [(reserved, true), (fair, false), (old, false)] {
+    // Off from the middle of the first window (named `64`) on, and on again before the second.
+    let option = |at, value| {
+        let line =
+            format!("system settings advanced set -o /Disk/SchedulerWithReservation -i {value}");
+        format!("[[event]]\nat = \"{at}ms\"\nesxcli = \"{line}\"\n")
+    };
+    let off = format!("{reserved}\n{}{}", option(100, 0), option(210, 1));
+    let on = format!("{reserved}\n{}{}", option(10, 0), option(19, 1));
+    let cases = [
+        (reserved, [true; 2]),
+        (fair, [false; 2]),
+        (old, [false; 2]),
+        (off, [false, true]),
+        (on, [true; 2]),
+    ];
+    for (text, is_kept) in cases {
         fs::write(&file, &text).unwrap();
         let run = json(&["run", file.to_str().unwrap(), "--json"]);
-        let notes = run["windows"][0]["notes"].to_string();
-        assert_eq!(notes.contains(told), !is_kept, "{text}: {notes}");
+        let mut windows = run["windows"].as_array().unwrap().iter();
+        let notes = ["64", "96"].map(|name| {
+            windows.find(|window| window["name"] == name).unwrap()["notes"].to_string()
+        });
+        assert_eq!(
+            notes.each_ref().map(|notes| !notes.contains(told)),
+            is_kept,
+            "{text}: {notes:?}"
+        );
     }
 }

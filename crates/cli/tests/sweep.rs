@@ -454,6 +454,8 @@ fn two_axes_that_turn_the_same_thing_are_refused() {
         (THREADS, "vm.*.workload.threads=8,17"),
         ("Disk.SchedQuantum=8,64", "/Disk/SchedQuantum=1,2"),
         ("device.depth=16,32", dsnro),
+        ("device.depth=16,32", "host.*.adapter.*.lun_depth=24,48"),
+        ("host.*.adapter.*.lun_depth=24", "device.depth=16"),
     ];
     for (one, other) in cases {
         let said = sweep(&["--over", one, "--over", other]);

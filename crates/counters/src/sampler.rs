@@ -340,6 +340,7 @@ struct Delta {
     aborts: u64,
     resets: u64,
     reserves: u64,
+    failed_reserves: u64,
     conflicts: u64,
     offered: u64,
     lost: u64,
@@ -355,6 +356,7 @@ impl Delta {
         self.aborts += after.aborts + after.overdue - before.aborts - before.overdue;
         self.resets += after.resets - before.resets;
         self.reserves += after.reserves - before.reserves;
+        self.failed_reserves += after.failed_reserves - before.failed_reserves;
         self.conflicts += after.conflicts - before.conflicts;
         self.offered += after.offered - before.offered;
         self.lost += after.lost - before.lost;
@@ -642,6 +644,7 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
             (Counter::FailedCommands, delta.failed.iter().sum()),
             (Counter::FailedReads, delta.failed[0]),
             (Counter::FailedWrites, delta.failed[1]),
+            (Counter::FailedReserves, delta.failed_reserves),
             (Counter::Aborts, delta.aborts),
             (Counter::Resets, delta.resets),
         ];

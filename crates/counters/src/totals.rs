@@ -178,6 +178,8 @@ pub struct VdiskCounters {
     pub resets: u64,
     /// SCSI reservations taken.
     pub reserves: u64,
+    /// Those that failed: others had the device for as long as they were tried.
+    pub failed_reserves: u64,
     /// Results RESERVATION CONFLICT, each retried.
     pub conflicts: u64,
     /// Atomic test and set commands completed.
@@ -218,7 +220,10 @@ impl VdiskCounters {
             (Status::Good, Op::Discard) => self.discards += 1,
             (Status::Good, Op::WriteZeroes) => self.zeroes += 1,
             (Status::Good, Op::Read | Op::Write | Op::WriteFua | Op::Release) => {}
-            _ => self.failed[op.direction() as usize] += 1,
+            _ => {
+                self.failed[op.direction() as usize] += 1;
+                self.failed_reserves += u64::from(op == Op::Reserve);
+            }
         }
     }
 }

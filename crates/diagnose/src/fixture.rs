@@ -2,10 +2,12 @@
 //! would print for their worlds; the rows of devices, paths, adapters and virtual disks follow.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use knobs::GuestOs;
 use levels::Measured;
 
 use crate::{
-    Cause, Device, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagnose, rules::Case,
+    Cause, Device, Facts, Finding, Host, TICKET_LINE, Thresholds, VdiskFacts, Verdict, diagnose,
+    rules::Case,
 };
 
 /// A value for each sample.
@@ -49,6 +51,20 @@ pub(crate) struct VmBench {
     slot: usize,
     shares: Option<f64>,
     is_cut: bool,
+}
+
+/// A virtual disk is known to have an IOPS limit.
+pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
+    let known = VdiskFacts {
+        depth: None,
+        adapter_depth: None,
+        guest: GuestOs::Windows,
+        limit_iops: Some(limit),
+        limit_at_end: Some(limit),
+        policy_at_end: None,
+        policy_wait_ms: None,
+    };
+    Facts { vdisks: [(disk.into(), known)].into(), ..Facts::default() }
 }
 
 impl Bench {

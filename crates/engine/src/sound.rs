@@ -319,6 +319,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         overdue,
         resets,
         reserves,
+        failed_reserves,
         conflicts,
         ats,
         flushes,
@@ -326,8 +327,19 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         zeroes,
     } = counted;
     let each = [
-        offered, lost, merged, aborts, overdue, resets, reserves, conflicts, ats, flushes,
-        discards, zeroes,
+        offered,
+        lost,
+        merged,
+        aborts,
+        overdue,
+        resets,
+        reserves,
+        failed_reserves,
+        conflicts,
+        ats,
+        flushes,
+        discards,
+        zeroes,
     ];
     each.into_iter().chain(failed).copied().chain(commands(io)).collect()
 }

@@ -6,7 +6,9 @@ use core::{fmt, ops::RangeInclusive};
 
 use crate::{
     Allocation, AllocationChange, DiskName, Disks, Effect, MOVED_TO, Manual, Refusal, ScsiPlace,
+    command::SETTERS,
     manual::range,
+    names::{list, nearest, unknown},
 };
 
 /// The name that PowerCLI gives the IOPS limit of a disk.
@@ -21,8 +23,12 @@ pub(crate) const POLICY: &str = "StoragePolicy";
 pub const NO_POLICY: &str = "none";
 /// What kavg calls the storage policy of which it sets what it says.
 const OF_POLICY: &str = "storage policy ";
+/// The form of a line that sets it.
+pub(crate) const SAYS_POLICY: &str = "storage policy POLICY: DiskLimitIOPerSecond N";
 /// No limit.
 const NONE: &str = "-1";
+/// What may be said of disks, and of a storage policy all but the last.
+const CHANGES: [&str; 4] = [LIMIT, SHARES, RESERVATION, POLICY];
 
 /// The forms of these lines.
 pub(crate) fn forms() -> Vec<Manual> {
@@ -60,7 +66,7 @@ pub(crate) fn forms() -> Vec<Manual> {
                 .into(),
         ),
         form(
-            "storage policy POLICY: DiskLimitIOPerSecond N",
+            SAYS_POLICY,
             "what a storage policy says, of every disk that has it or is given it later: its limit, or as \
              above its shares and its reservation; the API sets it, PowerCLI does not [SPBM]"
                 .into(),
@@ -68,9 +74,38 @@ pub(crate) fn forms() -> Vec<Manual> {
     ]
 }
 
+/// What is wrong with a line that is none, where it is about disks or a storage policy and not for a host.
+pub(crate) fn mistyped(line: &str) -> Option<Refusal> {
+    let is_policy = behind(line, OF_POLICY).is_some();
+    let (object, changes) =
+        if is_policy { ("storage policy POLICY", &CHANGES[..3]) } else { ("VM", &CHANGES[..]) };
+    let known = || changes.iter().copied();
+    let is_for_host = |word: &str| {
+        let commands = SETTERS.iter().filter_map(|setter| setter.words.split(' ').next());
+        nearest(word, commands.chain(["esxcli"])).is_some()
+    };
+    let change = line.rsplit_once(": ").map(|(_, change)| change.split([' ', '=']).next());
+    let what = match change.map(Option::unwrap_or_default) {
+        Some(word) if is_policy || !is_for_host(word) => unknown("setting of disks", word, known()),
+        Some(_) => return None,
+        None => match line.split([' ', ':', '=']).find_map(|word| nearest(word, known())) {
+            Some(change) => format!("`: ` is missing in front of {change}"),
+            None if is_policy => format!("it says none of {}", list(known())),
+            None => return None,
+        },
+    };
+    Some(format!("{what}; a line is as `{object}: {LIMIT} 500`").into())
+}
+
+/// What stands behind a word, which is taken in any case.
+fn behind<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(word.len())?;
+    start.eq_ignore_ascii_case(word).then_some(rest)
+}
+
 impl From<&str> for Disks {
     fn from(text: &str) -> Self {
-        match text.strip_prefix(OF_POLICY) {
+        match behind(text, OF_POLICY) {
             Some(policy) => Self::With(unquoted(policy.trim()).into()),
             None => Self::Of(text.into()),
         }
@@ -134,9 +169,7 @@ impl fmt::Display for AllocationChange {
 impl AllocationChange {
     /// Reads what stands behind the disks of a line; `None` where it begins with no name of a change.
     pub(crate) fn read(text: &str) -> Option<Result<Self, Refusal>> {
-        let value = |name: &str| {
-            text.strip_prefix(name).map(|value| value.trim_start_matches(['=', ' ']).trim())
-        };
+        let value = |name: &str| Some(behind(text, name)?.trim_start_matches(['=', ' ']).trim());
         if let Some(value) = value(LIMIT) {
             return Some(Self::limit(value));
         }

@@ -29,7 +29,8 @@ pub fn manual() -> Vec<Manual> {
 /// Whether a line has no other form than esxcli's own.
 pub(crate) fn is_esxcli(line: &str) -> bool {
     let is_powercli = powercli::is_call(line) || vcenter::is_cmdlets(line);
-    !is_powercli && !line.contains(": ") && GuestSystem::of_line(line).is_none()
+    let is_of_disks = line.contains(": ") || disks::mistyped(line).is_some();
+    !is_powercli && !is_of_disks && GuestSystem::of_line(line).is_none()
 }
 
 impl FromStr for Line {
@@ -72,9 +73,9 @@ impl FromStr for Line {
             return Ok(only(Setting::Pvscsi { vm, depth, ring_pages }));
         }
         let host = name.filter(|name| !name.contains(char::is_whitespace));
-        let settings =
-            esxcli::parse(if host.is_some() { command } else { text }, &SETTERS)?.settings()?;
-        Ok(Self { host: host.map(String::from), settings })
+        let call = esxcli::parse(if host.is_some() { command } else { text }, &SETTERS)
+            .map_err(|refusal| disks::mistyped(text).unwrap_or(refusal))?;
+        Ok(Self { host: host.map(String::from), settings: call.settings()? })
     }
 }
 

@@ -8,9 +8,9 @@ use crate::{
     Effect, IoControl, IoControlChange, Manual, Refusal, ScsiPlace, Setting,
     cmdlets::{self, Cmdlet, Value},
     command,
-    disks::{LIMIT, POLICY, SHARES},
+    disks::{LIMIT, POLICY, SAYS_POLICY, SHARES},
     manual::range,
-    names::unknown,
+    names::{list, unknown},
     words::powershell_name,
 };
 
@@ -97,16 +97,8 @@ static SETTERS: [Setter; 4] = [
     Setter { name: "Set-AdvancedSetting", reads: option_of_host, like: like_option },
 ];
 
-/// The cmdlets with which a line begins besides.
-const FIRST: [&str; 7] = [
-    "Get-VM",
-    "Get-HardDisk",
-    "Get-VMResourceConfiguration",
-    "Get-SpbmEntityConfiguration",
-    "Get-Datastore",
-    "Get-VMHost",
-    "Get-AdvancedSetting",
-];
+/// The verbs of cmdlets with which a line may begin.
+const VERBS: [&str; 5] = ["Get", "Set", "New", "Add", "Remove"];
 
 /// The forms of these lines, but of those of which kavg has a shorter one.
 pub(crate) fn forms() -> Vec<Manual> {
@@ -123,21 +115,37 @@ pub(crate) fn forms() -> Vec<Manual> {
     )]
 }
 
-/// Whether it is a line of cmdlets.
+/// Whether it is a line of cmdlets, be it of some that are not read.
 pub(crate) fn is_cmdlets(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
-    let mut known = FIRST.into_iter().chain(SETTERS.iter().map(|setter| setter.name));
-    known.any(|name| first.eq_ignore_ascii_case(name))
+    let is_verb = |(verb, noun): (&str, &str)| {
+        let mut verbs = VERBS.into_iter();
+        noun.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !noun.contains(':')
+            && verbs.any(|known| known.eq_ignore_ascii_case(verb))
+    };
+    first.split_once('-').is_some_and(is_verb)
 }
 
 /// What a line of cmdlets sets, and on which host.
 pub(crate) fn parse(line: &str) -> Result<(Option<String>, Vec<Setting>), Refusal> {
-    let not_read = || Refusal::from(format!("`{line}` is no line of cmdlets that kavg reads"));
+    let setters = || SETTERS.iter().map(|setter| setter.name);
+    let not_read = || {
+        let ends = list(setters());
+        Refusal::from(format!(
+            "`{line}` is no line of cmdlets that kavg reads; it ends with one of {ends}"
+        ))
+    };
     let mut stages = cmdlets::read(line).ok_or_else(not_read)?;
     let mut last = stages.pop().ok_or_else(not_read)?;
     let Some(setter) = SETTERS.iter().find(|setter| last.is(setter.name)) else {
-        let known = SETTERS.iter().map(|setter| setter.name);
-        return Err(unknown("cmdlet that sets something", last.name, known).into());
+        let refusal = unknown("cmdlet that sets something", last.name, setters());
+        let is_of_policies = last.name.to_ascii_lowercase().ends_with("spbmstoragepolicy");
+        return Err(match is_of_policies {
+            true => format!("what a storage policy says is set as `{SAYS_POLICY}`; {refusal}"),
+            false => refusal,
+        }
+        .into());
     };
     let read = (setter.reads)(stages, &mut last).and_then(|read| {
         all_read(&last)?;

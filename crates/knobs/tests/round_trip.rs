@@ -333,9 +333,64 @@ const NOT_READ: &[(&str, &[&str])] = &[
     ("Get-VM ((((((w", &["is no line of cmdlets that kavg reads"]),
     (
         "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
-        &["is no line of cmdlets"],
+        &["is no line of cmdlets", "it ends with one of `Set-SpbmEntityConfiguration`, `Set-VMR"],
     ),
+    (
+        "Get-HardDisk -VM w | Set-SpbmEntityConfigration -StoragePolicy gold",
+        &["did you mean `Set-SpbmEntityConfiguration`?"],
+    ),
+    (
+        "Get-SpbmStoragePolicy gold | Set-SpbmStoragePolicy -Name silver",
+        &["what a storage policy says is set as `storage policy POLICY: DiskLimitIOPerSecond N`"],
+    ),
+    (
+        "New-SpbmStoragePolicy -Name gold",
+        &["is set as `storage policy POLICY: DiskLimitIOPerSecond N`"],
+    ),
+    (
+        "storage policy gold: DiskLimitIOPerSec 500",
+        &[
+            "there is no setting of disks `DiskLimitIOPerSec`; did you mean `DiskLimitIOPerSecond`?",
+            "; a line is as `storage policy POLICY: DiskLimitIOPerSecond 500`",
+        ],
+    ),
+    (
+        "storage policy gold: -O 64",
+        &["there is no setting of disks `-O`; it is one of `DiskLimitIOP"],
+    ),
+    (
+        "storage policy gold DiskLimitIOPerSecond 500",
+        &["`: ` is missing in front of DiskLimitIOPer"],
+    ),
+    ("Storage Policy gold:numdiskshares=500", &["`: ` is missing in front of NumDiskShares"]),
+    (
+        "storage policy gold 500",
+        &[
+            "it says none of `DiskLimitIOPerSecond`, `NumDiskShares`, `StorageIOAllocationReservation`",
+        ],
+    ),
+    (
+        "w DiskLimitIOPerSecond 500",
+        &["`: ` is missing in front of", "is as `VM: DiskLimitIOPerSec"],
+    ),
+    ("w: NumDiskShare 500", &["did you mean `NumDiskShares`?"]),
+    (
+        "w:scsi0:1: limit 500",
+        &["there is no setting of disks `limit`; it is one of `DiskLimitIOPer"],
+    ),
+    ("esx-1: storage core devic set -d naa.1 -O 4", &["did you mean `storage core device set`?"]),
+    ("esx-1: storag core device set -d naa.1 -O 4", &["did you mean `storage core device set`?"]),
 ];
+
+#[test]
+fn what_disks_may_have_is_named_in_any_case() {
+    for (line, expected) in [
+        ("w: disklimitiopersecond 500", "w: DiskLimitIOPerSecond 500"),
+        ("STORAGE POLICY gold: numDiskShares=700", "storage policy gold: NumDiskShares 700"),
+    ] {
+        assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
+    }
+}
 
 /// A form that is not read is told with the one that is, of the same cmdlet, and with what it lacks.
 #[test]

@@ -153,7 +153,9 @@ impl<'a> Beside<'a> {
                 value * seconds <= commands + INSTANT * (self.inside(sample) + FEW)
             }
             Bound::Conflicts => {
-                let retries = INSTANT * (self.inside(sample) + 1.0) / RETRY_S;
+                // Who waits to be sent again has given up its slot and is in no queue.
+                let inside = self.inside(sample).max(self.slots);
+                let retries = INSTANT * (inside + 1.0) / RETRY_S;
                 value <= INEXACT * rate.unwrap_or_default() + retries
             }
             Bound::Slots => fits(rate, value, self.slots, seconds),

@@ -217,6 +217,15 @@ mod tests {
                 assert!(!is_measured(&row, counter), "{counter:?} {value}");
             }
         }
+        // Of a host that is shut out nearly all that it has is held: it is in no queue, and few complete.
+        let shut_out = [
+            (Counter::Commands, 8.0),
+            (Counter::Reads, 8.0),
+            (Counter::MbRead, 0.06),
+            (Counter::ActiveCommands, 0.0),
+        ];
+        let row = with(&[&shut_out[..], &[(Counter::Conflicts, 646.0)]].concat());
+        assert!(is_measured(&row, Counter::Conflicts));
         // What is outstanding is of the same row: it bears nothing out that it cannot be itself.
         let row = [(Counter::ActiveCommands, 65_535.0), (Counter::FailedCommands, 9_000.0)];
         assert!(!is_measured(&with(&row), Counter::FailedCommands));

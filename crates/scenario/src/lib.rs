@@ -38,6 +38,7 @@ mod workload;
 pub use array::ARRAYS_MAX;
 pub use component::Components;
 pub use error::Error;
+pub use names::is_member;
 pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{

@@ -25,7 +25,8 @@ pub(crate) fn place<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone
 }
 
 /// Whether a thing is the one of that name, or in the group of that name.
-pub(crate) fn is_member(name: &str, of: &str) -> bool {
+#[must_use]
+pub fn is_member(name: &str, of: &str) -> bool {
     let number = name.strip_prefix(of).and_then(|rest| rest.strip_prefix('-'));
     name == of || number.is_some_and(|number| number.parse::<usize>().is_ok())
 }

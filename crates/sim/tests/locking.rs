@@ -212,4 +212,9 @@ fn a_reservation_that_sticks_makes_others_give_up_and_its_own_host_nothing() {
     holds(&format!("{HOSTS}{locks}{failed}"));
     let elsewhere = failed.replace("esx-1", "esx-2").replace("0.24", "0");
     holds(&format!("{HOSTS}{locks}{elsewhere}"));
+    // So do the locks of its five machines, each of which is tried for as long.
+    let storm = "power_on = { locks = 6, at = \"20s\" }\n";
+    let failed =
+        [("fresv", 0.2), ("fcmds", 0.44)].map(|(key, value)| expect("ds", key, value, 0.001));
+    holds(&format!("{HOSTS}{locks}{storm}{}", failed.concat()));
 }

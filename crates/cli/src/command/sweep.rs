@@ -3,6 +3,7 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use scenario::{Scenario, is_member};
 
 use crate::{
     Result, captures, html, json,
@@ -45,8 +46,8 @@ pub(crate) struct Sweep {
     /// Show the window of that name alone
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
-    /// Show beside the whole stack what this VM does, and what its guest waits; can be given several
-    /// times
+    /// Show beside the whole stack what this VM does, or all of a group (`count`) together, and what
+    /// its guest waits; can be given several times
     #[arg(long, value_name = "NAME")]
     vm: Vec<String>,
     /// Keep every run that is done in FILE, and go on with those that are there: after a kill, or to
@@ -81,7 +82,7 @@ impl Sweep {
         let window = self.window.as_deref();
         window.map(|name| report::find_window(&base, name)).transpose()?;
         for vm in &self.vm {
-            base.home(vm).map_err(|error| format!("--vm: {error}"))?;
+            require_work(&base, vm)?;
         }
         let mut outputs = shipped::outputs_beside(&self.source, &source);
         let csv = self.csv.as_deref();
@@ -115,5 +116,17 @@ impl Sweep {
         }
         store.require_kept()?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Refuses a name of no VM with a workload, nor of a group in which one is.
+fn require_work(base: &Scenario, name: &str) -> std::result::Result<(), String> {
+    let vms = base.hosts.iter().flat_map(|host| &host.config.vms);
+    let mut members = vms.filter(|vm| is_member(&vm.name, name));
+    match base.home(name) {
+        Err(error) if !members.any(|vm| base.home(&vm.name).is_ok()) => {
+            Err(format!("--vm: {error}"))
+        }
+        _ => Ok(()),
     }
 }

@@ -311,8 +311,10 @@ fn congestion() -> Article {
             ),
             (
                 "Mind",
-                "The automatic threshold is tried on the model of the array before a run; ESXi does so once a \
-                day. In real time this host is the only one in the record."
+                "A window goes by shares alone: reservations are each host's own [API], which its mClock keeps as \
+                far as the window has slots for them, by Little's law IOPS x latency. The automatic threshold is \
+                tried on the model of the array before a run; ESXi does so once a day. In real time this host \
+                is the only one in the record."
                     .into(),
             ),
         ],

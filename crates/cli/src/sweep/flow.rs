@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, Kind};
+use scenario::is_member;
 
 use super::figures::Window;
 
@@ -13,6 +14,19 @@ pub(crate) struct Flow {
     pub(crate) mib: f64,
     /// Milliseconds that its I/Os of a second take together.
     waiting: f64,
+}
+
+/// What the VM of a name did, or all of the group of that name together; `None` where there is none.
+pub(super) fn flow_of(window: &Window, name: &str) -> Option<Flow> {
+    let mut flows = flows(window);
+    flows.remove(name).or_else(|| {
+        let members = flows.into_iter().filter(|(vm, _)| is_member(vm, name));
+        members.map(|(_, flow)| flow).reduce(|a, b| Flow {
+            iops: a.iops + b.iops,
+            mib: a.mib + b.mib,
+            waiting: a.waiting + b.waiting,
+        })
+    })
 }
 
 /// What each VM did, by its name: its virtual disks on all hosts.

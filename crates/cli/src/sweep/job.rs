@@ -65,8 +65,8 @@ impl Job {
         Ok(job)
     }
 
-    /// Refuses two axes of which one undoes what the other does: what comes of both then hangs on
-    /// their order, and a row would name a value that was not in force.
+    /// Refuses two axes of which one undoes what the other does, in their order or in any: a row would
+    /// name a value that was not in force.
     fn require_apart(&self) -> Result<(), String> {
         let ends =
             |axis: &Axis| [axis.values[0].clone(), axis.values[axis.values.len() - 1].clone()];
@@ -74,11 +74,16 @@ impl Job {
             for earlier in &self.axes[..index] {
                 for (one, other) in ends(earlier).iter().zip(ends(later).iter().rev()) {
                     let [one, other] = [earlier.edits(one)?, later.edits(other)?];
-                    let edited = |edits: [&[_]; 2]| edited(&self.source, &edits.concat());
-                    let both = (edited([&one, &other]), edited([&other, &one]));
-                    if let (Ok(there), Ok(back)) = both
-                        && there != back
-                    {
+                    let edited = |edits: [&[_]; 2]| edited(&self.source, &edits.concat()).ok();
+                    let [there, back] = [edited([&one, &other]), edited([&other, &one])];
+                    // What one does to the file alone is nothing any more beside the other.
+                    let is_lost = |own: &[_], other: &[_]| {
+                        let alone = edited([own, &[]]);
+                        alone.is_some_and(|alone| alone != self.base)
+                            && there == edited([other, &[]])
+                    };
+                    let differ = there.is_some() && back.is_some() && there != back;
+                    if differ || is_lost(&one, &other) || is_lost(&other, &one) {
                         return Err(format!(
                             "--over {} and --over {}: both turn the same thing",
                             earlier.name, later.name

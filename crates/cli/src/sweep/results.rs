@@ -13,7 +13,7 @@ use crate::{Result, compare::FIGURES, spread::Spread};
 use super::{
     axis::Axis,
     figures::figure,
-    flow::{Flow, flows},
+    flow::{Flow, flow_of},
     job::Job,
     store::Store,
 };
@@ -93,9 +93,9 @@ impl<'a> Results<'a> {
                     runs.iter().filter_map(|run| run.windows.get(index)).collect();
                 let stacks: Vec<_> = own_of_all.iter().map(|window| window.stack()).collect();
                 let of = |place: usize| Spread::of(stacks.iter().map(|stack| stack[place]));
-                let flow_of = |vm: &String| {
+                let both_of = |vm: &String| {
                     let flows: Vec<Option<Flow>> =
-                        own_of_all.iter().map(|window| flows(window).remove(vm.as_str())).collect();
+                        own_of_all.iter().map(|window| flow_of(window, vm)).collect();
                     let over = |figure: fn(Flow) -> Option<f64>| {
                         Spread::of(flows.iter().map(|flow| flow.and_then(figure)))
                     };
@@ -110,7 +110,7 @@ impl<'a> Results<'a> {
                     windows.len() - 1
                 });
                 windows[place].stacks[point] = Some(std::array::from_fn(of));
-                windows[place].vms[point] = vms.iter().map(flow_of).collect();
+                windows[place].vms[point] = vms.iter().map(both_of).collect();
             }
         }
         match window {

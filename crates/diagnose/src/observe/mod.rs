@@ -284,7 +284,8 @@ impl<'a> Host<'a> {
 
 impl<'a> Device<'a> {
     /// The counters by which every rule's device is observed, beside those of the rule.
-    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands, Counter::Shares];
+    pub(crate) const COUNTERS: &'static [Counter] =
+        &[Counter::FailedCommands, Counter::Conflicts, Counter::Shares];
 
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
@@ -346,7 +347,9 @@ impl<'a> Device<'a> {
         let trickles = mean(self.flow.commands.every())
             .is_some_and(|rate| rate < limits.get(Threshold::MinIops))
             && outstanding.is_some_and(|outstanding| outstanding < stands);
-        let is_busy = |sample: &usize| is_busy(&self.flow, limits, trickles, *sample);
+        let is_busy = |sample: &usize| {
+            is_busy(&self.flow, limits, trickles, *sample) || self.faults.shut_out(limits, *sample)
+        };
         self.busy = measured.into_iter().filter(is_busy).collect();
         self.maybe_busy = [&self.busy[..], &unknown].concat();
         self.maybe_busy.sort_unstable();
@@ -506,6 +509,12 @@ impl Faults<'_> {
     /// Reservation conflicts; none are seen where the source has no such counter.
     pub(crate) fn conflicts_at(&self, sample: usize) -> Option<f64> {
         if self.conflicts.is_there() { self.conflicts.at(sample) } else { Some(0.0) }
+    }
+
+    /// Whether so many commands meet reservations of other hosts that they count: load, however few of
+    /// them complete.
+    pub(crate) fn shut_out(&self, limits: Limits<'_>, sample: usize) -> bool {
+        self.conflicts.at(sample) >= Some(limits.get(Threshold::ConflictsPerSecond))
     }
 }
 

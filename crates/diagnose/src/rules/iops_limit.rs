@@ -207,6 +207,24 @@ fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
     Some(known_disk(case, suspect)?.limit_iops)
 }
 
+/// Whether everything on a device waits in the host for limits that are known, and that let less than one of
+/// its commands go in a sample.
+pub(super) fn lets_none_go(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let is_inside = |suspect: &Suspect<'_>| {
+        suspect.world.is_some_and(|world| world.queue.sampled(sample) > Some(0.0))
+    };
+    let waiting = suspects(case, device).into_iter().filter(is_inside);
+    let rates: Option<Vec<f64>> = waiting
+        .map(|suspect| {
+            let units = changes::in_cost_units(1.0, suspect.size_kib(&device.busy));
+            Some(f64::from(known_limit(case, &suspect)??) / units)
+        })
+        .collect();
+    let all: f64 = rates.unwrap_or_default().iter().sum();
+    let is_below = device.queue.actv.at(sample) == Some(0.0);
+    is_below && (f64::MIN_POSITIVE..1.0).contains(&(all * case.host.interval_s(sample)))
+}
+
 /// Whether it is known of every suspect on a device what limit it has.
 pub(super) fn is_known_on(case: &Case<'_>, device: &Device<'_>) -> bool {
     suspects(case, device).iter().all(|suspect| known_limit(case, suspect).is_some())
@@ -225,12 +243,17 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return None;
     }
     let limit = |threshold| device.limits.get(threshold);
+    // A thread alone waits nearly all the time; of a known limit it is enough that it is reached.
+    let least = match known {
+        Some(_) => 0.0,
+        None => limit(Threshold::Waiting).min(limit(Threshold::BusyOutstanding)),
+    };
     let is_held = |sample| {
         let wait_ms = suspect.wait_ms(sample)?;
         let latency_ms = suspect.latency_ms(sample)?;
         let counts = wait_ms >= limit(Threshold::KavgMs)
             && wait_ms >= WAIT_PART * latency_ms
-            && suspect.waiting(sample)? >= limit(Threshold::Waiting);
+            && suspect.waiting(sample)? >= least;
         if device.is_nfs {
             let is_full = case.is_array_full(device, &[sample]);
             return Some(counts && wait_ms >= UNSEEN_PART * latency_ms && !is_full);
@@ -401,7 +424,10 @@ fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<Richer<'a>> {
 mod tests {
     use counters::Counter;
 
-    use crate::{Cause, Facts, Thresholds, fixture::Bench};
+    use crate::{
+        Cause, Facts, Thresholds,
+        fixture::{Bench, limited},
+    };
 
     #[test]
     fn a_flat_rate_with_waits_beside_free_slots_is_a_limit() {
@@ -415,6 +441,18 @@ mod tests {
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
+    }
+
+    /// A thread alone: 0.98 of its command waits in the mean, or 0.75 where the limit is known.
+    #[test]
+    fn a_limit_below_what_one_thread_does_is_one() {
+        let held = |rate: f64, kavg_ms: f64, facts: &Facts| {
+            let mut bench = Bench::new(12);
+            bench.device("naa.1", 64).vm("a").iops(rate).davg(2.0).kavg(kavg_ms).sampled(|_| 0);
+            bench.only(Cause::IopsLimit, facts).at.name
+        };
+        assert_eq!(held(10.0, 98.0, &Facts::default()), "a:scsi0:1");
+        assert_eq!(held(125.0, 6.0, &limited("a:scsi0:1", 125)), "a:scsi0:1");
     }
 
     #[test]

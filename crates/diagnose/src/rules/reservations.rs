@@ -10,7 +10,7 @@ use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Thr
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts, Counter::FailedCommands]],
     find,
 };
 
@@ -44,8 +44,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let (name, samples) = (device.flow.name, &spell.samples);
     let conflicts = mean(device.faults.conflicts.over(samples))?;
     let mut finding = case.finding(Cause::ReservationConflicts, device.object(), spell);
+    let failed = mean(device.faults.failed.over(samples)).filter(|failed| *failed > 0.0);
+    let given_up = failed
+        .map(|failed| format!(", and {} a second are given up and fail", number(failed)))
+        .unwrap_or_default();
     finding.sentence = format!(
-        "{} commands a second on {name} meet a SCSI reservation of another host and are retried.",
+        "{} commands a second on {name} meet a SCSI reservation of another host and are retried{given_up}.",
         number(conflicts)
     );
     finding.standing = crate::little(conflicts, RETRY_MS);
@@ -54,6 +58,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         ("commands per second", device.flow.mean_rate(samples), "1/s"),
         ("DAVG", device.flow.per_command(samples, Flow::davg), "ms"),
         ("KAVG", device.flow.per_command(samples, Flow::kavg), "ms"),
+        ("FCMDS/s", failed, "1/s"),
     ])
     .collect();
     finding.confidence = 0.95 * spell.weight();
@@ -105,6 +110,33 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.counter(Counter::Conflicts, |_| 40.0);
         device.vm("a").iops(500.0).davg(4.0);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
+
+    #[test]
+    fn a_host_that_is_shut_out_has_load_however_little_it_completes() {
+        // 32 commands are sent again every 60 ms, and given up after 4.8 s; some rows have none that ended.
+        for (rate, failed) in [(10.0, 6.0), (6.4, 6.4), (0.4, 0.4), (0.0, 0.0)] {
+            let mut bench = Bench::new(8);
+            let device = bench.device("naa.1", 32);
+            device.counter(Counter::Conflicts, |s| if s < 2 { 0.0 } else { 502.0 });
+            device.counter(Counter::FailedCommands, move |s| if s < 2 { 0.0 } else { failed });
+            device.counter(Counter::QueueLatency, |_| 0.0);
+            let vm = device.vm("a").iops_when(move |s| if s < 2 { 900.0 } else { rate }).davg(2.0);
+            vm.kavg_when(|s| if s < 2 { 0.0 } else { 4_800.0 }).sampled(|_| 0);
+            let finding = bench.only(Cause::ReservationConflicts, &Facts::default());
+            assert_eq!((finding.window.samples, finding.window.of), (6, 8), "{rate}");
+            let is_told = finding.sentence.contains("a second are given up and fail");
+            assert_eq!(is_told, failed > 0.0, "{}", finding.sentence);
+        }
+    }
+
+    #[test]
+    fn a_device_that_refuses_answers() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 32);
+        device.counter(Counter::Conflicts, |s| if s < 2 { 0.0 } else { 133.0 });
+        device.vm("a").iops_when(|s| if s < 2 { 900.0 } else { 0.0 }).davg(2.0).sampled(|_| 8);
         bench.only(Cause::ReservationConflicts, &Facts::default());
     }
 

@@ -3,22 +3,30 @@
 
 use counters::Counter;
 
-use super::{Case, LASTING, Rank, Rule, adaptive_throttling, changes, number};
+use super::{
+    Case, LASTING, Rank, Rule, adaptive_throttling, changes, iops_limit, number, reservations,
+};
 use crate::{
     ArrayQueue, Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell,
-    largest, mean,
+    largest, mean, quantile,
 };
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Fault,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Aborts, Counter::FailedCommands]],
+    reads: &[
+        Flow::COUNTERS,
+        Queue::COUNTERS,
+        &[Counter::Aborts, Counter::FailedCommands, Counter::Conflicts],
+    ],
     find,
 };
 
 /// Commands that must be outstanding: a single one may be a long one.
 const OUTSTANDING: f64 = 2.0;
 
+/// The part of the samples that has the quick commands.
+const QUICK: f64 = 0.1;
 /// Samples in a row that are enough after load.
 const AFTER_LOAD: usize = 2;
 /// Seconds after load that are enough in one sample.
@@ -47,10 +55,14 @@ pub(super) fn stalls(case: &Case<'_>, device: &Device<'_>, sample: usize) -> boo
 }
 
 /// Whether samples without an answer are none of chance. A device of which even the quick commands
-/// take longer than that is slow, and answers.
+/// take longer than that, there or in several samples in the host, is slow, and answers.
 fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
-    if device.quickest_ms.is_finite() && 1000.0 * seconds <= device.quickest_ms {
+    let gavg_ms = device.busy.iter().map(|&sample| device.flow.gavg(sample));
+    let usual_ms = quantile(gavg_ms, QUICK).filter(|_| device.busy.len() >= LASTING);
+    let quickest_ms =
+        [Some(device.quickest_ms), usual_ms].into_iter().flatten().filter(|ms| ms.is_finite());
+    if largest(quickest_ms).is_some_and(|ms| 1000.0 * seconds <= ms) {
         return false;
     }
     let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING };
@@ -59,16 +71,19 @@ fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
 
 fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     let none = device.flow.commands.at(sample) == Some(0.0);
+    let has_no_path = dead_paths(case, device.flow.name).is_some();
     (none || only_the_hosts_own_fail(device, sample))
         && inside(device, sample) >= Some(OUTSTANDING)
         && !adaptive_throttling::rests(case, device, sample)
-        && !is_refused(case, device)
+        && reservations::collide(device, sample) != Some(true)
+        && (has_no_path || !waits_for_another(case, device, sample))
 }
 
-/// Whether the array is known to answer: that its queue is full. Without a path nobody does.
-fn is_refused(case: &Case<'_>, device: &Device<'_>) -> bool {
+/// Whether what is outstanding is known to wait for something else than an answer: the array says that its
+/// queue is full, or limits let nothing go. Without a path nobody answers.
+fn waits_for_another(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     case.array_queue(device).is_some_and(ArrayQueue::refuses)
-        && dead_paths(case, device.flow.name).is_none()
+        || iops_limit::lets_none_go(case, device, sample)
 }
 
 /// Whether all that completes fails, and is the host's own: that it gives up on a device without paths
@@ -193,7 +208,10 @@ mod tests {
     use counters::{Counter, Entity, Kind, Recording};
     use levels::Measured;
 
-    use crate::{Cause, Facts, Finding, Thresholds, diagnose, fixture::Bench};
+    use crate::{
+        Cause, Facts, Finding, Thresholds, diagnose,
+        fixture::{Bench, limited},
+    };
 
     #[test]
     fn a_device_whose_every_command_takes_longer_is_slow_and_not_silent() {
@@ -415,6 +433,31 @@ mod tests {
         let mut bench = Bench::new(8);
         bench.device("naa.1", 64).vm("a").sampled(|_| 12);
         assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 8);
+    }
+
+    #[test]
+    fn what_waits_in_the_host_for_longer_than_a_row_is_not_unanswered() {
+        // 16 commands, one of which goes every 15 s: 240 s each in the end, and 2 ms below the host.
+        let mut bench = Bench::new(24);
+        let goes = |s: usize| if s % 3 == 0 { 0.2 } else { 0.0 };
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(goes).davg(2.0).kavg(120_000.0);
+        vm.sampled(|_| 0).queued(|_| 16);
+        bench.only(Cause::IopsLimit, &Facts::default());
+    }
+
+    #[test]
+    fn a_known_limit_that_lets_nothing_go_for_a_row_is_no_silence() {
+        // 10 a second are one command of 512 KiB in 1.6 s. Before, nothing held them.
+        let mut bench = Bench::new(24);
+        bench.interval_s(1);
+        let goes = |s: usize| if s < 9 { 500.0 } else { f64::from(u8::from(s % 3 == 0)) };
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(goes).davg(2.0).size_kib(512.0);
+        vm.kavg_when(|s| if s < 9 { 0.0 } else { 23_000.0 }).sampled(|_| 0);
+        vm.queued(|s| if s < 9 { 0 } else { 15 });
+        bench.first(Cause::Silence, &Facts::default());
+        bench.only(Cause::IopsLimit, &limited("a:scsi0:1", 10));
+        // One that lets three go in a row does not explain a row without any.
+        bench.first(Cause::Silence, &limited("a:scsi0:1", 50));
     }
 
     #[test]
