@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     bounds::{Bounds, Range, bounds},
-    candidates::Remedy,
+    candidate::Remedy,
     case::Case,
     jain::jain,
 };
