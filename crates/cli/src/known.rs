@@ -9,13 +9,13 @@ use std::{
 use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
-use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
+use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Thrash, VdiskFacts};
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
-use model::{ArrayConfig, Controllers, Disks, Mix, PolicyWait, Queues, Service};
+use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, Service};
 use scenario::{Action, Array, Face, Host, Scenario, Window};
-use sim::{EPOCH_MS, LogLine, Logged, WindowView};
+use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
 use crate::array_queues::ArrayQueues;
 
@@ -106,14 +106,49 @@ pub(crate) fn throttles(
     Course::of(scenario, host, window).queue_full_sample_size(device) > 0
 }
 
-/// The facts of each host over one window; `views` and `samples` have one for each, `log` is that of the run.
+/// Whether Storage I/O Control lowers the depth of a device of a host at some time of a window.
+pub(crate) fn is_controlled(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    device: DeviceId,
+) -> bool {
+    Course::of(scenario, host, window).controlled.contains(&device)
+}
+
+/// How the paths of a device of a host are used by the end of a window.
+pub(crate) fn path_policy(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    device: DeviceId,
+) -> PathPolicy {
+    let set = Course::of(scenario, host, window).policies.get(&device).copied();
+    set.unwrap_or(scenario.hosts[host].config.devices[device.index()].path_policy)
+}
+
+/// What of an array whose volumes go from one controller to the other oftener than a failure and its end make each
+/// go, where they do.
+pub(crate) fn thrash(array: &Array, used: ArrayUse) -> Option<Thrash> {
+    let controllers = array.config.queues.controllers?;
+    let times = used.handed_over;
+    (times > 2 * array.volumes.len() as u64).then(|| Thrash {
+        array: array.name.clone(),
+        times,
+        takeover_ms: controllers.takeover_ns as f64 / MILLISECOND as f64,
+    })
+}
+
+/// The facts of each host over a window of a run, by its index; `samples` has one for each.
 pub(crate) fn facts(
     scenario: &Scenario,
-    window: &Window,
-    views: &[WindowView],
+    outcome: &Outcome,
+    index: usize,
     samples: &[Measured],
-    log: &[LogLine],
 ) -> Vec<Facts> {
+    let (window, views, log) = (&scenario.windows[index], &outcome.windows[index], &outcome.log);
+    let each = scenario.arrays.iter().zip(&outcome.used[index]);
+    let thrash: Vec<Option<Thrash>> = each.map(|(array, used)| thrash(array, *used)).collect();
     let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
@@ -128,8 +163,9 @@ pub(crate) fn facts(
             for (path, id) in config.paths.iter().zip((0..).map(PathId)) {
                 paths.entry(path.device).or_default().push(id);
             }
-            let (arrays, queues, locked) = (&arrays, &queues, &locked);
-            Known { index, host, view, arrays, queues, locked, array_of, paths, course }.facts()
+            let (arrays, thrash, queues, locked) = (&arrays, &thrash, &queues, &locked);
+            Known { index, host, view, arrays, thrash, queues, locked, array_of, paths, course }
+                .facts()
         })
         .collect()
 }
@@ -140,6 +176,8 @@ struct Known<'a> {
     host: &'a Host,
     view: &'a WindowView,
     arrays: &'a [Arc<ArrayFacts>],
+    /// What of those whose volumes go to and fro.
+    thrash: &'a [Option<Thrash>],
     queues: &'a ArrayQueues<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
@@ -186,6 +224,7 @@ impl Known<'_> {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
         let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
+        let thrash = self.array_of.get(&id).and_then(|array| self.thrash[*array].clone());
         let silent = self.course.silent.get(&id).cloned().unwrap_or_default();
         let before = &self.view.limits_before.devices[id.index()];
         let limits = &self.view.limits.devices[id.index()];
@@ -222,6 +261,7 @@ impl Known<'_> {
             depth_of_path: self.depth_of_path(id),
             array,
             array_queue: self.queues.before(self.index, id),
+            thrash,
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled

@@ -13,7 +13,7 @@ use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::{advanced_by, allocations, has_mclock},
+    known::{self, advanced_by, allocations, has_mclock},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -350,16 +350,15 @@ fn curves(report: &Report, index: usize) -> Vec<String> {
     few(lines, "arrays beyond their measured curves")
 }
 
-/// Arrays whose volumes went from one controller to the other oftener than a failure and its end make each go.
+/// Arrays whose volumes go from one controller to the other again and again.
 fn thrash(report: &Report, index: usize) -> Vec<String> {
     let arrays = report.scenario.arrays.iter().zip(&report.outcome.used[index]);
-    let lines = arrays.filter(|(array, used)| used.handed_over > 2 * array.volumes.len() as u64);
-    let lines = lines.map(|(array, used)| {
+    let lines = arrays.filter_map(|(array, used)| known::thrash(array, *used)).map(|thrash| {
         format!(
             "array {}: path thrash, volumes went from one controller to the other {} times; hosts come to \
              both, as with VMW_PSP_FIXED; with VMW_PSP_MRU all stay with one that all reach",
-            clean(&array.name),
-            used.handed_over
+            clean(&thrash.array),
+            thrash.times
         )
     });
     few(lines, "arrays with path thrash")

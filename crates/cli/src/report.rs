@@ -94,9 +94,7 @@ impl Report {
     pub(crate) fn verdicts(&self, window: usize) -> &[Verdict] {
         self.verdicts[window].get_or_init(|| {
             let samples = self.measured(window);
-            let views = &self.outcome.windows[window];
-            let window = &self.scenario.windows[window];
-            let facts = known::facts(&self.scenario, window, views, &samples, &self.outcome.log);
+            let facts = known::facts(&self.scenario, &self.outcome, window, &samples);
             samples.iter().zip(&facts).map(|(own, facts)| verdict::judge(own, facts)).collect()
         })
     }

@@ -1,16 +1,56 @@
-//! The hook of the diagnosis: every change that a verdict proposes is simulated, as far as a
-//! simulation knows it.
+//! What is asked of a recorded host, by the commands that answer to settings; and the hook of the diagnosis: every
+//! change that a verdict proposes is simulated, as far as a simulation knows it.
 
+use counters::Kind;
 use levels::Measured;
 use std::collections::BTreeMap;
 
 use ::whatif::{Model, Question};
-use diagnose::{Change, Facts, Simulated, Verdict, Window};
+use diagnose::{Change, Facts, Object, ObjectKind, Simulated, Verdict, Window};
 use knobs::Setting;
 
-/// Commands of one run: enough for a few per cent, few enough for all changes of a verdict to
+/// Commands of one run where nobody asks for another number.
+pub(crate) const COMMANDS: u32 = 300_000;
+/// The same of the diagnosis: enough for a few per cent, few enough for all changes of a verdict to
 /// take a blink.
-const COMMANDS: f64 = 40_000.0;
+const COMMANDS_OF_HOOK: u32 = 40_000;
+
+/// Settings that are asked about, over the intervals between two instants.
+pub(crate) fn question(settings: Vec<Setting>, window: (i64, i64), commands: u32) -> Question {
+    Question {
+        settings,
+        window,
+        device: None,
+        vms: Vec::new(),
+        arrays: Vec::new(),
+        vscsistats: Vec::new(),
+        commands: f64::from(commands),
+    }
+}
+
+/// The stretch that settings are asked about where nobody says one: that of the worst finding about what they act
+/// on, or about that device; else of the worst.
+pub(crate) fn window(verdict: &Verdict, settings: &[Setting], device: Option<&str>) -> Window {
+    let is_meant = |finding: &&diagnose::Finding| {
+        device.is_some_and(|device| finding.at.is_row(Kind::Device, device))
+            || settings.iter().any(|setting| is_about(setting, &finding.at))
+    };
+    let finding = verdict.findings.iter().find(is_meant).or(verdict.findings.first());
+    finding.map_or(verdict.window, |finding| finding.window)
+}
+
+/// Whether a setting is for an object: a device, or a VM with its disks.
+fn is_about(setting: &Setting, at: &Object) -> bool {
+    let is_of = |vm: &str| match at.kind {
+        ObjectKind::Row(Kind::Vm) => at.name == vm,
+        ObjectKind::Row(Kind::VirtualDisk) | ObjectKind::VirtualAdapter => {
+            at.name.strip_prefix(vm).is_some_and(|rest| rest.starts_with(':'))
+        }
+        _ => false,
+    };
+    let is_device = |device| at.is_device() && at.name == device;
+    setting.device().is_some_and(is_device) || setting.vm().is_some_and(is_of)
+}
 
 /// Fills in what a simulation says of each change of each verdict. A change that sets nothing
 /// known, or of which nothing useful can be said, stays as it is: a range that holds everything
@@ -49,15 +89,7 @@ fn ask(
     settings: Vec<Setting>,
     window: Window,
 ) -> Option<Simulated> {
-    let question = Question {
-        settings,
-        window: (window.from_ms, window.to_ms),
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: COMMANDS,
-    };
+    let question = question(settings, (window.from_ms, window.to_ms), COMMANDS_OF_HOOK);
     let answer = Model::calibrate(recording, facts, &question).ok()?.answer().ok()?;
     answer.verdict.is_useful().then_some(answer.simulated)
 }

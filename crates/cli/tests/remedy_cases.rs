@@ -182,3 +182,95 @@ fn a_limit_is_below_what_the_bad_one_does_while_it_is_at_work() {
         assert!((left / does - 1.0 / 3.0).abs() < 0.02, "{left}, {does}");
     }
 }
+
+/// Beside a device that showed the depth of the driver, alone with its VM: of the other one, on which VMs compete,
+/// that depth is not recorded, and that is what is said.
+#[test]
+fn a_depth_that_another_device_showed_is_not_that_of_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, csv] = ["two.toml", "two.csv"].map(|name| folder.path().join(name));
+    let alone =
+        "[vm.alone.disk.\"scsi0:1\"]\ndatastore = \"free\"\n[vm.alone.workload]\nthreads = 16\n";
+    let text = GROUP
+        .replace("count = 2\n", "")
+        .replace("4s", "20s")
+        .replace("threads = 32", "threads = 60");
+    fs::write(&file, format!("{text}{alone}")).unwrap();
+    let [file, csv] = [&file, &csv].map(|path| path.to_str().unwrap());
+    assert_eq!(kavg(&["run", file, "-q", "--csv", csv]).code, 0);
+    let value = json(&["remedy", csv, "--json", "--good", "quiet", "--bad", "db"]);
+    let refused = value["refused"].as_array().unwrap().iter().find(|one| one["key"] == "dsnro");
+    let why = refused.unwrap()["why"].as_str().unwrap();
+    assert!(why.contains("does not show how deep naa.") && why.contains("--esxcli"), "{why}");
+}
+
+/// An array that answers TASK SET FULL or BUSY to the twenty-first command, of which no model is one.
+#[test]
+fn a_full_array_is_no_limit_of_a_vm() {
+    let folder = tempfile::tempdir().unwrap();
+    for full in ["task-set-full", "busy"] {
+        let [file, csv] = ["full.toml", "full.csv"].map(|name| folder.path().join(name));
+        let array = format!(
+            "service = \"1ms\"\nround_trip = \"0.2ms\"\nlun_queue_limit = 20\nfull = \"{full}\""
+        );
+        let text =
+            GROUP.replace("servers = 4\nservice = \"0.5ms\"", &format!("servers = 1024\n{array}"));
+        let text = text
+            .replace("4s", "40s")
+            .replace("count = 2", "count = 1")
+            .replace("threads = 1\n", "threads = 20\n");
+        fs::write(&file, text).unwrap();
+        let [file, csv] = [&file, &csv].map(|path| path.to_str().unwrap());
+        assert_eq!(kavg(&["run", file, "-q", "--csv", csv]).code, 0);
+        let said = kavg(&["remedy", csv, "--good", "quiet", "--bad", "db-1"]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{full}");
+        let why = "wait in the host while it has slots free, as where the array answers TASK SET FULL or BUSY";
+        assert!(said.err.contains(why), "{full}: {}", said.err);
+        let line = "db-1: DiskLimitIOPerSecond 2000";
+        let answer = json(&["whatif", csv, "--json", "--set", line]);
+        let doubts = answer["answers"][0]["simulated"]["doubts"].to_string();
+        assert!(doubts.contains(why), "{full}: {doubts}");
+    }
+}
+
+/// Storage I/O Control that is on is no remedy, nor is DSNRO, which it sets aside.
+#[test]
+fn what_is_on_already_is_no_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("on.toml");
+    let refused = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let vms = ["--json", "--good", "quiet", "--bad", "db"];
+        let value = json(&[&["remedy", file.to_str().unwrap()], &vms[..]].concat());
+        let whys = value["refused"].as_array().unwrap().iter();
+        let whys = whys.filter(|one| ["sioc", "dsnro"].iter().any(|key| one["key"] == *key));
+        whys.map(|one| one["why"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let off = GROUP.replace("count = 2\n", "");
+    let none: [&str; 0] = [];
+    assert_eq!(refused(&off), none);
+    let on = off.replace("[datastore.d]", "[datastore.d]\ncongestion_threshold = \"30ms\"");
+    assert_eq!(refused(&on), ["Storage I/O Control sets DSNRO aside", "it is on already"]);
+}
+
+/// Two hosts come to an array by different controllers: one of them, or either with MRU, is what a file says that
+/// has it so.
+#[test]
+fn hosts_that_thrash_an_array_are_to_stay_with_one_controller() {
+    let vms = ["--window", "fixed", "--good", "v-1", "--bad", "v-2", "--json"];
+    let value = json(&[&["remedy", "path-thrash"], &vms[..]].concat());
+    let of = |key: &str| remedies(&value).iter().find(|one| one["key"] == key).unwrap();
+    let mru = of("path-policy");
+    let line =
+        "esxcli storage nmp device set -d naa.60000000000000000000000000000001 -P VMW_PSP_MRU";
+    assert_eq!((&mru["place"], &mru["commands"]), (&1.into(), &serde_json::json!([line])));
+    // Both take the path to the owner: 8 / 0.5 ms each.
+    assert!((mean(mru, "good_iops") / 16_000.0 - 1.0).abs() < 0.005, "{mru}");
+    // With Fixed each takes its first path, whoever has the volume: 8 in two takeovers of 50 ms.
+    let owner = of("owner");
+    assert_eq!(
+        owner["by_hand"],
+        serde_json::json!(["on array a: the volume of shared to controller 2"])
+    );
+    assert!((mean(owner, "good_iops") / 80.0 - 1.0).abs() < 0.02, "{owner}");
+}

@@ -60,10 +60,24 @@ pub struct DeviceFacts {
     pub array: Option<Arc<ArrayFacts>>,
     /// The queue of the array that its commands go through.
     pub array_queue: Option<ArrayQueue>,
+    /// What is known of the controllers of that array, where they take volumes from each other again and again.
+    pub thrash: Option<Thrash>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
     pub lost: Vec<(i64, i64)>,
+}
+
+/// What is known of an array whose volumes go over to the controller that a command for them comes to, while
+/// commands come to both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thrash {
+    /// Its name.
+    pub array: String,
+    /// How often volumes went over.
+    pub times: u64,
+    /// How long that takes each time, in milliseconds.
+    pub takeover_ms: f64,
 }
 
 /// What is known of the paths of a device.

@@ -1,10 +1,10 @@
 //! What is done to a scenario that no key of its file and no setting says: its parts are put
 //! somewhere else, or ask for less. Whoever looks for a remedy tries them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
-use engine::{DeviceConfig, PathConfig, VdiskConfig};
+use engine::{DeviceConfig, PathAccess, PathConfig, VdiskConfig};
 use knobs::DiskName;
 use model::{Arrival, Mix, Qos, VolumeConfig, WorkloadConfig};
 
@@ -344,6 +344,38 @@ impl Scenario {
             if config.mix == Mix::Reserve && hosts[*host].is_on(*vdisk, datastore) {
                 config.mix = Mix::Ats;
             }
+        }
+    }
+
+    /// Gives the volumes behind a device to the other controller of their array; paths to that are optimized then.
+    pub fn give_to_other_controller(&mut self, device: &str) {
+        let mut volumes = BTreeSet::new();
+        for host in &mut self.hosts {
+            let is_it = |id: DeviceId| host.config.devices[id.index()].name == device;
+            let disks = host.config.vdisks.iter().zip(&host.targets);
+            let own = disks.filter(|(disk, _)| is_it(disk.device));
+            let own = own.map(|(_, target)| (target.array, target.volume as usize));
+            volumes.extend(own);
+            let of = |array: usize| self.arrays[array].config.queues.controllers;
+            let is_standby = |(array, _): &(usize, usize)| {
+                of(*array).is_some_and(|controllers| controllers.active_passive)
+            };
+            let other = match volumes.iter().any(is_standby) {
+                true => PathAccess::Standby,
+                false => PathAccess::NonOptimized,
+            };
+            let devices = &host.config.devices;
+            let paths = host.config.paths.iter_mut();
+            for path in paths.filter(|path| devices[path.device.index()].name == device) {
+                path.access = match path.access {
+                    PathAccess::Optimized => other,
+                    _ => PathAccess::Optimized,
+                };
+            }
+        }
+        for (array, volume) in volumes {
+            let volume = &mut self.arrays[array].config.volumes[volume];
+            volume.owner = 1 - volume.owner;
         }
     }
 

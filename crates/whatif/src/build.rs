@@ -17,7 +17,7 @@ use crate::{
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
     observe::{Depths, Device},
     question::iscsi_kib,
-    reading::{Demand, Knee, Reading},
+    reading::{Demand, Knee, Order, Reading},
     rows::{OUTSTANDING_MAX, Row},
     slot::{DISKS_OF_VM, fits, free_slot},
 };
@@ -72,7 +72,7 @@ impl Plan<'_> {
         }
         self.adapters(&mut out);
         for (index, device) in self.devices.iter().enumerate() {
-            self.datastore((index, device), reading.knee, version, &mut out);
+            self.datastore((index, device), reading, version, &mut out);
         }
         let disks = self.disks(reading);
         self.vms(&disks, reading, &mut out);
@@ -410,7 +410,7 @@ impl Plan<'_> {
     fn datastore(
         &self,
         (index, device): (usize, &Device<'_>),
-        knee: Knee,
+        Reading { knee, order, .. }: Reading,
         version: Version,
         out: &mut String,
     ) {
@@ -426,6 +426,12 @@ impl Plan<'_> {
         }
         if knee == Knee::Held(self.calibrated[index].array) {
             let _ = writeln!(out, "qos = {}", quoted(&volume_policy(index)));
+        }
+        if let Order::Other(order) = order {
+            let _ = writeln!(
+                out,
+                "scheduler = \"{order}\"  # assumed: that of the version gives something else"
+            );
         }
         let adapters = adapters_of(device);
         let names: Vec<_> = adapters.iter().map(|(name, _)| quoted(&plain(name))).collect();

@@ -25,6 +25,7 @@ pub(crate) struct Device<'a> {
     pub(crate) row: Row<'a>,
     dqlen: Column<'a>,
     actv: Column<'a>,
+    qued: Column<'a>,
     conflicts: Column<'a>,
     /// Samples over which its load rests again and again.
     pub(crate) resting: Vec<usize>,
@@ -97,6 +98,7 @@ impl<'a> Device<'a> {
             row: Row::of(recording, id),
             dqlen: Column::of(recording, id, Counter::DeviceQDepth),
             actv: Column::of(recording, id, Counter::ActiveCommands),
+            qued: Column::of(recording, id, Counter::QueuedCommands),
             conflicts: Column::of(recording, id, Counter::Conflicts),
             resting: Vec::new(),
             samples: recording.len(),
@@ -126,6 +128,25 @@ impl<'a> Device<'a> {
         let held = little(conflicts, (CONFLICT_RETRY_NS / MILLISECOND) as f64);
         let inside = self.row.mean(samples, Row::outstanding)?;
         (held > COUNTS * inside).then_some(conflicts)
+    }
+
+    /// Whether its commands wait in the host as where the array refuses what is more than it takes: queued at
+    /// instants at which slots are free (TASK SET FULL), or held for no queue (BUSY).
+    pub(crate) fn is_refused(&self, samples: &[usize]) -> bool {
+        /// Part of the slots that is in use where none is free.
+        const FULL: f64 = 0.95;
+        /// Part of the instants at which commands wait.
+        const MOST: f64 = 0.5;
+        /// Part of a latency that is no wait.
+        const NONE: f64 = 0.1;
+        let queues = |&s: &usize| {
+            let is_free = self.actv.at(s)? < FULL * self.depth(s)?;
+            Some(f64::from(u8::from(self.qued.at(s)? >= 1.0 && is_free)))
+        };
+        let of = |latency| self.row.per_command(samples, latency);
+        let held = |kavg: f64, qavg: f64| Some(kavg - qavg > NONE * of(Row::gavg)?);
+        let is_held = of(Row::kavg).zip(of(Row::qavg)).and_then(|(kavg, qavg)| held(kavg, qavg));
+        !self.is_nfs && (mean(samples.iter().map(queues)) >= Some(MOST) || is_held == Some(true))
     }
 
     /// Samples among these in which it is seen to have load.

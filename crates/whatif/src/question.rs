@@ -43,6 +43,9 @@ impl Question {
                 option: Advanced::QFullSampleSize | Advanced::QFullThreshold | Advanced::DelayOnBusy,
                 ..
             } => Some("when the array says that it is full"),
+            Setting::PathPolicy { .. } => Some(
+                "which controller of the array has a volume, and what the way over another path costs",
+            ),
             _ => None,
         };
         let refused = |setting| {

@@ -12,6 +12,21 @@ use crate::{
 pub(crate) struct Reading {
     pub(crate) knee: Knee,
     pub(crate) demand: Demand,
+    pub(crate) order: Order,
+}
+
+/// In which order a device serves the VMs that wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// That of the host's version.
+    Usual,
+    /// Any other that there is.
+    Other(&'static str),
+}
+
+impl Order {
+    /// All, the likeliest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Usual, Self::Other("sfq"), Self::Other("fifo")];
 }
 
 /// What guests do, as far as the recording leaves it open.

@@ -14,7 +14,7 @@ use crate::{
     observe::{Device, Tenant, levels},
     points,
     question::{Asked, Held, Limited, depth_asked, iscsi_kib},
-    reading::{self, Demand, Knee, Reading},
+    reading::{self, Demand, Knee, Order, Reading},
     rows::Row,
     run::{self, Figures, Key},
     scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
@@ -83,6 +83,14 @@ pub struct Answer {
     pub simulated: Simulated,
     /// What the model was made of.
     pub calibration: Calibration,
+}
+
+/// Readings, brought to today, and which of them give what was recorded.
+struct Likely {
+    readings: Vec<Reading>,
+    scales: Vec<Vec<f64>>,
+    likely: Vec<usize>,
+    miss: f64,
 }
 
 /// Readings with devices as deep as their drivers make them.
@@ -249,7 +257,9 @@ impl<'a> Model<'a> {
     pub fn scenarios(&self, waits: &str) -> Result<Scenarios, Error> {
         let vms = names::vm_names(&self.calibrated);
         let keys = run::keys(self.recording, &self.devices, &vms, &self.window);
-        if let Some(why) = self.devices.iter().find_map(|device| self.unmodelled(device)) {
+        let refusals = || self.refusing().map(|device| refuses(&device.name));
+        let unmodelled = self.devices.iter().find_map(|device| self.unmodelled(device));
+        if let Some(why) = unmodelled.or_else(|| refusals().next()) {
             return Err(Error::new(why + UNFOLLOWED));
         }
         let plan = self.plan(&[]);
@@ -257,9 +267,8 @@ impl<'a> Model<'a> {
         let mut readings = self.readings(true, false);
         let each = (self.devices.as_slice(), self.calibrated.as_slice());
         readings.extend(reading::of_held(&readings, &self.arrays, each, waits));
-        let (scales, today) = self.fitted(&readings, &keys)?;
+        let Likely { readings, scales, likely, mut miss } = self.likely(readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
-        let (likely, mut miss) = answer::likely(keys.clone(), today)?;
         let policies = reading::doubts(likely.iter().map(|index| readings[*index]), &self.arrays);
         for &index in &likely {
             let text = plan.scenario(readings[index], &scales[index]);
@@ -279,7 +288,29 @@ impl<'a> Model<'a> {
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
         doubts.extend(self.doubts(above));
         doubts.extend(policies);
+        if let Order::Other(order) = readings[0].order {
+            doubts.push(format!(
+                "No model with the order of this version of ESXi in its device queues gives what was recorded, and \
+                 one with {order} does: VMs are taken to be served so."
+            ));
+        }
         Ok(Scenarios { texts, vms, doubts, miss })
+    }
+
+    /// Which of some readings give what was recorded, with the likeliest order of the VMs by which any does.
+    fn likely(&self, readings: Vec<Reading>, keys: &[Key]) -> Result<Likely, Error> {
+        let mut refusal = None;
+        let competes = self.devices.iter().any(|device| !device.is_nfs && device.vms() > 1);
+        let orders = if competes { &Order::ALL[..] } else { &Order::ALL[..1] };
+        for &order in orders {
+            let readings: Vec<_> = readings.iter().map(|own| Reading { order, ..*own }).collect();
+            let (scales, today) = self.fitted(&readings, keys)?;
+            match answer::likely(keys.to_vec(), today) {
+                Ok((likely, miss)) => return Ok(Likely { readings, scales, likely, miss }),
+                Err(own) => refusal = refusal.or(Some(own)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Error::new("there is nothing to simulate")))
     }
 
     /// Those of some readings that give what was recorded with all that a driver gives above DSNRO, where nothing
@@ -369,6 +400,17 @@ impl<'a> Model<'a> {
             "{refused:.0} commands a second on {name} meet SCSI reservations of other hosts and wait to \
              be tried again"
         ))
+    }
+
+    /// The devices whose array may refuse what is more than it takes, as far as no limit of a VM is sure to be what
+    /// its commands wait for.
+    fn refusing(&self) -> impl Iterator<Item = &Device<'a>> {
+        let each = self.devices.iter().zip(&self.calibrated);
+        let is_it = |(device, of): &(&Device<'_>, &DeviceCalibration)| {
+            !of.guests.iter().any(|guest| guest.is_held_surely)
+                && device.is_refused(&device.busy(&self.window))
+        };
+        each.filter(is_it).map(|(device, _)| device)
     }
 
     /// The answer where no model follows what goes on.
@@ -462,7 +504,7 @@ impl<'a> Model<'a> {
         let knees = [Knee::Least, Knee::Most, Knee::Flat];
         // What is held to a rate was not seen with fewer outstanding: that may take as long.
         for knee in knees.into_iter().filter(|knee| is_lifted || *knee != Knee::Flat) {
-            readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
+            readings.extend(demands.iter().map(|&demand| Reading { knee, demand, ..BEST }));
         }
         readings
     }
@@ -623,7 +665,15 @@ impl<'a> Model<'a> {
                  the capture does not tell it from other disks of its VM."
             )
         });
-        scsi.filter_map(doubt).chain(lost).chain(unused).collect()
+        let refusing = self.refusing().map(|device| {
+            format!(
+                "{}. It is modelled as a limit of its VMs or as bursts: an array that refuses gives no more \
+                 whatever is deeper or lifted, and places to whoever asks when another has less. Its own figures \
+                 would tell, or commands that failed with these answers (`esxcli storage core device stats get`).",
+                refuses(&device.name)
+            )
+        });
+        scsi.filter_map(doubt).chain(refusing).chain(lost).chain(unused).collect()
     }
 }
 
@@ -640,6 +690,14 @@ const RANGES: &str = "the range goes from no more above it to all that a driver 
 /// What is said of what goes on where no model follows it.
 const UNFOLLOWED: &str = ", and no model here follows it";
 
+/// What may go on where commands wait in the host beside free slots.
+fn refuses(device: &str) -> String {
+    format!(
+        "Commands to {device} wait in the host while it has slots free, as where the array answers TASK SET FULL or \
+         BUSY to more than it takes"
+    )
+}
+
 /// Runs each reading with the factors of its arrays, and `settings` in force.
 fn run_each(
     plan: &Plan<'_>,
@@ -652,4 +710,4 @@ fn run_each(
 }
 
 /// What is likeliest: guests that wait for their answers, as most that queue do.
-const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
+const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits, order: Order::Usual };

@@ -6,7 +6,7 @@ use ::whatif::{Answer, Calibration, Habit, Model, Question, by_numbers};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::Kind;
-use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
+use diagnose::{Facts, SimulatedRow};
 use knobs::{ENABLED, IoControlChange, Line, Setting};
 use levels::{Measured, most_first};
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::{
     table::Table,
     talk::wait_for,
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
+    verdict, whatif,
 };
 
 /// The version of the JSON that `docs/reference/json.md` describes.
@@ -74,7 +75,7 @@ pub(crate) struct Whatif {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Commands that each run simulates
-    #[arg(long, value_name = "N", default_value_t = 300_000,
+    #[arg(long, value_name = "N", default_value_t = whatif::COMMANDS,
         value_parser = clap::value_parser!(u32).range(1_000..=100_000_000))]
     commands: u32,
     /// Print the answer and the calibration as JSON
@@ -155,14 +156,12 @@ impl Whatif {
         settings.iter_mut().for_each(|setting| as_recorded(setting, recording, facts));
         let lines = settings.iter().map(Setting::to_string).collect();
         let settings = by_numbers(settings)?;
+        let window = self.window(recording, facts, &settings);
         let question = Question {
-            window: self.window(recording, facts, &settings),
-            settings,
             device: self.device.clone(),
-            vms: Vec::new(),
             arrays: self.arrays(recording)?,
             vscsistats: histograms.to_vec(),
-            commands: f64::from(self.commands),
+            ..whatif::question(settings, window, self.commands)
         };
         let model = Model::calibrate(recording, facts, &question)?;
         let answer = model.answer()?;
@@ -210,14 +209,9 @@ impl Whatif {
     /// What was asked for; where nothing was, the window of the worst finding about what the
     /// change is about.
     fn window(&self, recording: &Measured, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
-        let verdict = diagnose(recording, &Thresholds::default(), facts);
-        let is_meant = |finding: &&Finding| {
-            self.device.as_ref().is_some_and(|device| finding.at.is_row(Kind::Device, device))
-                || settings.iter().any(|setting| is_about(setting, &finding.at))
-        };
-        let finding = verdict.findings.iter().find(is_meant).or(verdict.findings.first());
-        let window = match (self.from, self.to, finding) {
-            (None, None, Some(finding)) => finding.window,
+        let verdict = verdict::judge(recording, facts);
+        let window = match (self.from, self.to) {
+            (None, None) => whatif::window(&verdict, settings, self.device.as_deref()),
             _ => verdict.window,
         };
         (self.from.unwrap_or(window.from_ms), self.to.unwrap_or(window.to_ms))
@@ -239,19 +233,6 @@ fn as_recorded(setting: &mut Setting, recording: &Measured, facts: &Facts) {
     if let Some(own) = known.iter().find(|own| own.eq_ignore_ascii_case(name)) {
         *name = (*own).to_owned();
     }
-}
-
-/// Whether a setting is for an object: a device, or a VM with its disks.
-fn is_about(setting: &Setting, at: &Object) -> bool {
-    let is_of = |vm: &str| match at.kind {
-        ObjectKind::Row(Kind::Vm) => at.name == vm,
-        ObjectKind::Row(Kind::VirtualDisk) | ObjectKind::VirtualAdapter => {
-            at.name.strip_prefix(vm).is_some_and(|rest| rest.starts_with(':'))
-        }
-        _ => false,
-    };
-    let is_device = |device| at.is_device() && at.name == device;
-    setting.device().is_some_and(is_device) || setting.vm().is_some_and(is_of)
 }
 
 /// The answer of one host: the sentence, the table, what it was made of, what it rests on.

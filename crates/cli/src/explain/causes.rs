@@ -28,6 +28,15 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "path-thrash",
+        [
+            "DAVG of tens of milliseconds and more at few commands a second, on every host of the volume; I/O may jump from path to path.",
+            "Let all hosts use one controller for the volume: VMW_PSP_MRU, or VMW_PSP_FIXED with preferred paths to one.",
+            "Do not raise depths: each time that the volume goes over, every command waits.",
+            "A slow array: of hosts that each stay with a path of their own no counter tells the two apart.",
+        ],
+    ),
+    (
         "aborts",
         [
             "ABRTS/s or RESETS/s above the threshold, after latency of seconds.",

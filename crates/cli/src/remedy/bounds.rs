@@ -5,13 +5,17 @@
 //! had whenever the bad one rested: all models have the array as equal servers, where a full link may be what less
 //! load relieves.
 
-use ::whatif::Model;
+use ::whatif::{Model, by_numbers};
 use counters::{Counter, Kind};
+use diagnose::Window;
+use knobs::Setting;
+
+use crate::whatif;
 
 use super::{
-    candidates::Remedy,
+    candidate::Remedy,
     case::{Case, REST},
-    find::question,
+    original::Original,
 };
 
 /// How far a figure of two decimals may be from what it was.
@@ -31,14 +35,10 @@ pub(super) struct Bounds {
 
 /// What is said of a remedy for a recorded host by which the bad one does less than it did, or not.
 pub(super) fn bounds(case: &Case, remedy: &Remedy, does_less: bool) -> Bounds {
-    let mut bounds = rows(case, remedy).unwrap_or_default();
+    let mut bounds = answers(case, remedy).unwrap_or_default();
     if let Some([ms, iops]) = does_less.then(|| while_bad_rests(case)).flatten() {
-        let with = |range: Option<Range>, [low, high]: Range| {
-            let [least, most] = range.unwrap_or([low, high]);
-            Some([least.min(low), most.max(high)])
-        };
-        bounds.good_ms = with(bounds.good_ms, [ms - ROUNDED, ms + ROUNDED]);
-        bounds.good_iops = with(bounds.good_iops, [iops; 2]);
+        bounds.good_ms = wider(bounds.good_ms, Some([ms - ROUNDED, ms + ROUNDED]));
+        bounds.good_iops = wider(bounds.good_iops, Some([iops; 2]));
     }
     bounds
 }
@@ -64,10 +64,32 @@ fn while_bad_rests(case: &Case) -> Option<[f64; 2]> {
     (samples > 0).then(|| [waits / commands, commands / f64::from(samples)])
 }
 
-fn rows(case: &Case, remedy: &Remedy) -> Option<Bounds> {
+/// What `kavg whatif` says of it, where it sets something and does nothing else: of the stretch of the case, and of
+/// the one that is asked about where nobody says which.
+fn answers(case: &Case, remedy: &Remedy) -> Option<Bounds> {
     let original = case.original.as_ref()?;
-    let question = question(original.window, remedy.typed(case)?, &[]);
-    let model = Model::calibrate(&original.recording, &original.facts, &question).ok()?;
+    let settings = by_numbers(remedy.typed(case)?).ok()?;
+    let own = whatif::window(&original.verdict, &settings, None);
+    let mut windows = vec![original.window, own];
+    windows.dedup();
+    let answers = windows.into_iter().filter_map(|window| answer(case, &settings, window));
+    answers.reduce(|one, other| Bounds {
+        good_ms: wider(one.good_ms, other.good_ms),
+        good_iops: wider(one.good_iops, other.good_iops),
+        bad_iops: wider(one.bad_iops, other.bad_iops),
+    })
+}
+
+fn wider(one: Option<Range>, other: Option<Range>) -> Option<Range> {
+    let both = |(one, other): (Range, Range)| [one[0].min(other[0]), one[1].max(other[1])];
+    one.zip(other).map(both).or(one).or(other)
+}
+
+fn answer(case: &Case, settings: &[Setting], window: Window) -> Option<Bounds> {
+    let Original { recording, facts, .. } = case.original.as_ref()?;
+    let window = (window.from_ms, window.to_ms);
+    let question = whatif::question(settings.to_vec(), window, whatif::COMMANDS);
+    let model = Model::calibrate(recording, facts, &question).ok()?;
     let rows = model.answer().ok()?.simulated.rows;
     let range = |vm: &str, counter: Counter| {
         let name = counter.info().column;

@@ -6,8 +6,8 @@ use counters::{DeviceKind, VdiskId};
 use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
-    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
-    GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
+    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, GuestName,
+    IoControl, Knob, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
 use model::{Mix, Qos, Queues};
 use scenario::{Host, Over, StoragePolicy, Workload};
@@ -18,33 +18,16 @@ use crate::{
     sweep::{Edit, edited},
 };
 
-use super::{case::Case, original::Original};
+use super::{
+    candidate::{Refused, Remedy, lines, typed},
+    case::Case,
+    controllers,
+    original::Original,
+};
 
 /// What of the rate at which it works an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
 /// proposes, and half.
 const LIMITS: [f64; 2] = [0.9, 0.5];
-
-/// One thing to try.
-pub(crate) struct Remedy {
-    /// Its kind: a key of the table.
-    pub(crate) key: &'static str,
-    /// What it is, in a few words that no other has.
-    pub(crate) what: String,
-    /// What it does to the scenario.
-    pub(crate) edits: Vec<Edit>,
-    /// What is to be done that no setting says, and what a setting still lacks.
-    pub(crate) by_hand: Vec<String>,
-}
-
-/// What is none.
-pub(crate) struct Refused {
-    /// Its kind: a key of the table.
-    pub(crate) key: &'static str,
-    /// What it would be.
-    pub(crate) what: String,
-    /// Why it is none here, in one line.
-    pub(crate) why: String,
-}
 
 /// What is tried of a kind, or why nothing.
 type Try = fn(&Case) -> Result<Vec<Remedy>, String>;
@@ -52,9 +35,12 @@ type Try = fn(&Case) -> Result<Vec<Remedy>, String>;
 /// Why it is none on a recorded host, where it never is one.
 type Unknown = Option<&'static str>;
 
+/// The same of what goes by the controllers of the array.
+const CONTROLLERS: &str = "a recording does not tell which controller of the array has a volume";
+
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 19] = [
+const KINDS: [(&str, &str, Try, Unknown); 21] = [
     ("own-limit", "no IOPS limit of its own", own_limit, None),
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
@@ -69,12 +55,7 @@ const KINDS: [(&str, &str, Try, Unknown); 19] = [
     ("own-host", "another host", own_host, None),
     ("disks", "more disks and adapters", disks, None),
     ("iops-limit", "an IOPS limit", iops_limit, None),
-    (
-        "storage-policy",
-        "another storage policy",
-        storage_policy,
-        Some("a recording does not tell which storage policies there are"),
-    ),
+    ("storage-policy", "another storage policy", storage_policy, None),
     ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
     (
         "locks",
@@ -82,6 +63,8 @@ const KINDS: [(&str, &str, Try, Unknown); 19] = [
         locks,
         Some("a recording does not tell which operations lock a datastore"),
     ),
+    ("path-policy", "another path policy", controllers::policy, Some(CONTROLLERS)),
+    ("owner", "the other controller of the array", controllers::owner, Some(CONTROLLERS)),
     ("scheduler", "another order in the device queue", scheduler, None),
     ("sioc", "Storage I/O Control", sioc, None),
     (
@@ -100,78 +83,6 @@ const KINDS: [(&str, &str, Try, Unknown); 19] = [
     ("outstanding", "fewer I/Os outstanding in the guest", outstanding, None),
     ("pvscsi", "a smaller depth of PVSCSI in the guest", pvscsi, None),
 ];
-
-impl Remedy {
-    fn new(what: String, edits: Vec<Edit>) -> Self {
-        Self { key: "", what, edits, by_hand: Vec::new() }
-    }
-
-    fn sets(what: String, settings: impl IntoIterator<Item = Setting>) -> Self {
-        Self::new(what, settings.into_iter().map(Edit::Set).collect())
-    }
-
-    fn by_hand(what: String, edit: Edit, line: String) -> Self {
-        Self { by_hand: vec![line], ..Self::new(what, vec![edit]) }
-    }
-
-    fn settings(&self) -> impl Iterator<Item = &Setting> {
-        self.edits.iter().filter_map(|edit| match edit {
-            Edit::Set(setting) => Some(setting),
-            _ => None,
-        })
-    }
-
-    /// What it sets, with the names that its host has; `None` where it does anything else.
-    pub(super) fn typed(&self, case: &Case) -> Option<Vec<Setting>> {
-        let set = |edit: &Edit| match edit {
-            Edit::Set(setting) => Some(typed(case, setting)),
-            _ => None,
-        };
-        self.edits.iter().map(set).collect()
-    }
-
-    /// What is typed, as `--set` takes it: for a host's shell where it has it, else for PowerCLI, or in the
-    /// guest, whose VM is in front.
-    pub(crate) fn commands(&self, case: &Case) -> Vec<String> {
-        let is_whole = |setting: &&Setting| match setting {
-            Setting::StorageIoControl { device, .. } => case.knows_store(device),
-            _ => true,
-        };
-        self.settings().filter(is_whole).flat_map(|setting| lines(&typed(case, setting))).collect()
-    }
-
-    /// When it acts.
-    pub(crate) fn effect(&self) -> Effect {
-        self.settings().map(Setting::effect).max().unwrap_or(Effect::AtOnce)
-    }
-}
-
-/// What sets it; of a guest whose system is not known a line for each.
-fn lines(setting: &Setting) -> Vec<String> {
-    match (setting, setting.esxcli().or_else(|| setting.powercli())) {
-        // No ESXi has it.
-        (Setting::DepthByLatency { .. }, Some(line)) => vec![format!("kavg {line}")],
-        (_, Some(line)) => vec![line],
-        (_, None) => {
-            let vm = setting.vm().map_or(String::new(), |vm| format!("{vm}: "));
-            setting.guest().into_iter().map(|line| format!("{vm}{line}")).collect()
-        }
-    }
-}
-
-/// A setting with the names that its host has.
-fn typed(case: &Case, setting: &Setting) -> Setting {
-    let mut setting = setting.clone();
-    match &mut setting {
-        Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), .. }
-        | Setting::Pvscsi { vm: GuestName { vm: Some(vm), .. }, .. } => {
-            *vm = case.called(vm).into();
-        }
-        Setting::StorageIoControl { device, .. } => *device = case.store_called(device),
-        _ => {}
-    }
-    setting
-}
 
 /// What there is to try in a case, and what is none here; what one of its scenarios refuses is none.
 pub(crate) fn candidates(case: &Case, sources: &[Source]) -> (Vec<Remedy>, Vec<Refused>) {
@@ -203,6 +114,15 @@ fn dsnro_now(case: &Case) -> u32 {
     case.device().dsnro.unwrap_or_else(|| advanced(case.host(), default))
 }
 
+/// How deep the device may be: as its driver makes it, or less where it was lowered (`-m`).
+fn depth_max(case: &Case) -> u32 {
+    let lowered = case.host().settings.iter().rev().find_map(|knob| match knob {
+        Knob::MaxQueueDepth { device, value } if *device == case.device => Some(*value),
+        _ => None,
+    });
+    case.adapter().lun_depth.min(lowered.unwrap_or(u32::MAX))
+}
+
 fn set_dsnro(case: &Case, value: u32) -> Setting {
     if case.host().config.version.has_global_dsnro() {
         return Setting::Advanced { option: DSNRO.option, value: Some(value) };
@@ -211,7 +131,11 @@ fn set_dsnro(case: &Case, value: u32) -> Setting {
 }
 
 fn dsnro(case: &Case) -> Result<Vec<Remedy>, String> {
-    let (now, to) = (dsnro_now(case), case.adapter().lun_depth.min(DSNRO.max));
+    if case.is_controlled() {
+        return Err("Storage I/O Control sets DSNRO aside".into());
+    }
+    let (now, depth) = (dsnro_now(case), depth_max(case));
+    let to = depth.min(DSNRO.max);
     let device = &case.device().name;
     let is_known = |original: &Original| original.knows_depth_of(device);
     if to <= now && !case.original.as_ref().is_none_or(is_known) {
@@ -221,7 +145,7 @@ fn dsnro(case: &Case) -> Result<Vec<Remedy>, String> {
         ));
     }
     if to <= now {
-        return Err(format!("DSNRO is {now}, and the device's depth {}", case.adapter().lun_depth));
+        return Err(format!("DSNRO is {now}, and the device's depth {depth}"));
     }
     Ok(vec![Remedy::sets(format!("DSNRO {to}"), [set_dsnro(case, to)])])
 }
@@ -242,8 +166,12 @@ fn queues(case: &Case) -> Result<Vec<Remedy>, String> {
         return Err(format!("{} gives a device {now}", driver.module));
     }
     let module = Setting::ModuleDepth { driver, value: to };
-    let dsnro = (dsnro_now(case) < to).then(|| set_dsnro(case, to));
-    let what = format!("driver's depth and DSNRO {to}");
+    let holds = dsnro_now(case) < to && !case.is_controlled();
+    let dsnro = holds.then(|| set_dsnro(case, to));
+    let what = match case.is_controlled() {
+        true => format!("driver's depth {to}"),
+        false => format!("driver's depth and DSNRO {to}"),
+    };
     Ok(vec![Remedy::sets(what, [module].into_iter().chain(dsnro))])
 }
 
@@ -365,15 +293,7 @@ fn own_limit(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
-    let vm = case.bad.as_str();
-    let disks = match case.original {
-        None => home(case, vm).disks_of(vm).count(),
-        // One that the array held to several rates is several in the scenario, one after the other.
-        Some(_) => case.scenario.outstanding_of(vm).1 as usize,
-    };
-    let disks = disks.max(1) as f64;
-    let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
-    let each = case.units_of_bad(unit) / disks;
+    let (vm, each) = (case.bad.as_str(), units_of_bad_disk(case));
     let limit = |share: &f64| {
         let limit = ((each * share) as u32).max(1);
         let what = format!("an IOPS limit of {limit} on {}", case.called(vm));
@@ -384,6 +304,18 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(all)
 }
 
+/// I/Os a second, as limits count them, that a disk of the bad one does while it is at work.
+fn units_of_bad_disk(case: &Case) -> f64 {
+    let vm = case.bad.as_str();
+    let disks = match case.original {
+        None => home(case, vm).disks_of(vm).count(),
+        // One that the array held to several rates is several in the scenario, one after the other.
+        Some(_) => case.scenario.outstanding_of(vm).1 as usize,
+    };
+    let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
+    case.units_of_bad(unit) / disks.max(1) as f64
+}
+
 /// Gives the bad one a policy that lets through less than it does or has fewer shares, and the good one a policy
 /// that limits it less, reserves more for it or has more. Of those that any file has, of Storage I/O Control v2, the limit counts.
 fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
@@ -391,7 +323,6 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
     if !host.config.version.has_storage_policies() {
         return Err(format!("ESXi {} has none", host.config.version.name()));
     }
-    let unit = f64::from(advanced(host, Advanced::SchedCostUnit));
     let now = |vm: &str| {
         let first = home(case, vm).disks_of(vm).next();
         first.map_or_else(Allocation::default, |disk| {
@@ -399,8 +330,7 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
         })
     };
     let (bad, good) = (now(&case.bad), now(&case.good));
-    let disks = home(case, &case.bad).disks_of(&case.bad).count().max(1);
-    let bad_units = case.units_of_bad(unit) / disks as f64;
+    let bad_units = units_of_bad_disk(case);
     let limits = |to: &Allocation| to.limit_iops.is_some_and(|limit| f64::from(limit) < bad_units);
     let mut all = Vec::new();
     for StoragePolicy { name, allocation: to } in &host.policies {
@@ -420,7 +350,10 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
         }
     }
     match all.is_empty() {
-        true => Err(format!("none holds {} back or gives {} more", case.bad, case.good)),
+        true => {
+            let [bad, good] = [&case.bad, &case.good].map(|vm| case.called(vm));
+            Err(format!("none holds {bad} back or gives {good} more"))
+        }
         false => Ok(all),
     }
 }
@@ -462,6 +395,12 @@ fn locks(case: &Case) -> Result<Vec<Remedy>, String> {
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
     let now = order(case.host(), case.device());
+    if case.original.is_some() && case.device().policy.is_some() {
+        return Err(
+            "the recording does not tell which option of its host gives it the order that it has"
+                .into(),
+        );
+    }
     let orders =
         [("mClock", SchedPolicy::Mclock, "mclock", 1), ("sfq", SchedPolicy::Sfq, "sfq", 0)];
     let others = orders.into_iter().filter(|(_, policy, ..)| *policy != now);
@@ -484,6 +423,9 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
         Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
         None => why,
     })?;
+    if case.is_controlled() {
+        return Err("it is on already".into());
+    }
     let set = Setting::StorageIoControl {
         device: case.datastore().into(),
         control: IoControl::DEFAULT.into(),
@@ -603,7 +545,7 @@ fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use ::whatif::{Model, Question};
+    use ::whatif::{Model, Question, by_numbers};
     use diagnose::Facts;
     use knobs::Line;
     use levels::Measured;
@@ -663,6 +605,7 @@ mod tests {
             "iops-limit",
             "iscsi-size",
             "own-limit",
+            "path-policy",
             "pvscsi",
             "queues",
             "scheduler",
@@ -677,7 +620,7 @@ mod tests {
     fn ask(recording: &Measured, facts: &Facts, case: &Case, line: &str) -> Result<(), String> {
         let window = case.original.as_ref().unwrap().window;
         let question = Question {
-            settings: line.parse::<Line>().unwrap().settings,
+            settings: by_numbers(line.parse::<Line>().unwrap().settings).unwrap(),
             window: (window.from_ms, window.to_ms),
             device: None,
             vms: Vec::new(),
@@ -722,8 +665,16 @@ mod tests {
             }
         }
         assert!(lacking > 0);
-        let expected =
-            ["depth-by-latency", "dsnro", "iops-limit", "own-limit", "pvscsi", "scheduler", "sioc"];
+        let expected = [
+            "depth-by-latency",
+            "dsnro",
+            "iops-limit",
+            "own-limit",
+            "pvscsi",
+            "scheduler",
+            "sioc",
+            "storage-policy",
+        ];
         assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
     }
 }

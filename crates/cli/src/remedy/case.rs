@@ -6,9 +6,10 @@ use counters::{Counter, DeviceId, DeviceKind, Kind, Recording};
 use diagnose::{Finding, Party, Verdict};
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
-use scenario::{Host, Scenario};
+use scenario::{Host, Scenario, Window};
 
 use crate::{
+    known::is_controlled,
     report::Report,
     sweep::{Figures, Flow, Rows, flows},
 };
@@ -96,6 +97,22 @@ impl Case {
     /// The device at which the one that suffers waits.
     pub(crate) fn device(&self) -> &DeviceConfig {
         &self.host().config.devices[self.device.index()]
+    }
+
+    /// Whether Storage I/O Control lowers its depth already, as far as that is known.
+    pub(super) fn is_controlled(&self) -> bool {
+        match &self.original {
+            Some(original) => original.is_controlled(&self.device().name),
+            None => {
+                let (host, window) = self.place();
+                is_controlled(&self.scenario, host, window, self.device)
+            }
+        }
+    }
+
+    /// Where and when the one that suffers waits: the host by its index, and the window.
+    pub(super) fn place(&self) -> (usize, &Window) {
+        (self.host, &self.scenario.windows[self.window])
     }
 
     /// A datastore on it.

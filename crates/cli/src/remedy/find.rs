@@ -4,11 +4,10 @@
 use ::whatif::{Error, Model, Question, Scenarios};
 use counters::Kind;
 use diagnose::{Facts, Finding, Outcome, Verdict, Window};
-use knobs::Setting;
 use levels::Measured;
 use sim::Source;
 
-use crate::{journals::Recorded, report::Report, verdict};
+use crate::{journals::Recorded, report::Report, verdict, whatif};
 
 use super::{
     case::{Case, names_nobody, pair},
@@ -16,7 +15,7 @@ use super::{
 };
 
 /// Commands that a run of a scenario has, about: of a hundred thousand no figure is off by much.
-const COMMANDS: f64 = 100_000.0;
+const COMMANDS: u32 = 100_000;
 /// The file that a refusal names.
 const FILE: &str = "model.toml";
 
@@ -69,7 +68,8 @@ pub(crate) fn find(
     let outcome = sim::run(&scenario, 1, &());
     let mut case = Case::of(Report::new(scenario, outcome), 0, Some(own_good), Some(own_bad))?;
     case.is_diagnosed = good.is_none() || bad.is_none();
-    case.original = Some(Original { name, window, doubts, miss, facts, recording, vms: names });
+    let original = Original { name, window, doubts, miss, facts, verdict, recording, vms: names };
+    case.original = Some(original);
     Ok(Found::Something(Box::new(case), sources))
 }
 
@@ -81,7 +81,11 @@ fn scenarios(
     vms: &[String; 2],
 ) -> Result<Scenarios, Error> {
     let of = |in_question: &[String]| {
-        let question = question(window, Vec::new(), in_question);
+        let window = (window.from_ms, window.to_ms);
+        let question = Question {
+            vms: in_question.to_vec(),
+            ..whatif::question(Vec::new(), window, COMMANDS)
+        };
         Model::calibrate(recording, facts, &question)?.scenarios(&vms[0])
     };
     of(&[]).or_else(|refusal| {
@@ -91,19 +95,6 @@ fn scenarios(
         own.doubts.push(format!("Devices that neither of them uses are in no model: {why}."));
         Ok(own)
     })
-}
-
-/// What is asked of a recorded host about a stretch of it.
-pub(super) fn question(window: Window, settings: Vec<Setting>, vms: &[String]) -> Question {
-    Question {
-        settings,
-        window: (window.from_ms, window.to_ms),
-        device: None,
-        vms: vms.to_vec(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: COMMANDS,
-    }
 }
 
 /// Who suffers from whom, and when.
@@ -116,7 +107,7 @@ fn suffering(
     if let Some((good, bad)) = good.zip(bad) {
         let suffers = |finding: &&Finding| finding.sufferers.iter().any(|own| own.name == good);
         let finding = verdict.findings.iter().find(suffers);
-        let window = finding.map_or(verdict.window, |finding| finding.window);
+        let window = finding.map_or_else(|| whatif::window(verdict, &[], None), |own| own.window);
         return Some((window, [good, bad].map(Into::into)));
     }
     let is_vm = |name: &str| recording.find(Kind::Vm, name).is_some();

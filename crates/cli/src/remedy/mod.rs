@@ -9,8 +9,10 @@
 //! are run as a sweep runs its points. Of a recorded host what `kavg whatif` says of settings widens their ranges.
 
 mod bounds;
+mod candidate;
 mod candidates;
 mod case;
+mod controllers;
 mod find;
 mod json;
 mod original;

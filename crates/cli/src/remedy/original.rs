@@ -1,6 +1,6 @@
 //! The recorded host that scenarios stand for: what it calls its parts, and what is known of it.
 
-use diagnose::{Facts, Window};
+use diagnose::{Facts, Verdict, Window};
 use levels::Measured;
 
 /// A recorded host.
@@ -13,6 +13,8 @@ pub(crate) struct Original {
     /// How far they are from the recording as it is, as a part of what was recorded, where one is furthest.
     pub(crate) miss: f64,
     pub(super) facts: Facts,
+    /// What the diagnosis says of it.
+    pub(super) verdict: Verdict,
     pub(super) recording: Measured,
     /// VMs as they were recorded, and as the scenarios name them.
     pub(super) vms: Vec<(String, String)>,
@@ -32,6 +34,11 @@ impl Original {
     /// Whether it is known how deep a device may be.
     pub(super) fn knows_depth_of(&self, device: &str) -> bool {
         self.facts.devices.get(device).is_some_and(|known| known.max_queue_depth.is_some())
+    }
+
+    /// Whether Storage I/O Control is known to lower the depth of a device.
+    pub(super) fn is_controlled(&self, device: &str) -> bool {
+        self.facts.devices.get(device).is_some_and(|known| known.sioc == Some(true))
     }
 
     /// Whether the driver of an adapter is known.

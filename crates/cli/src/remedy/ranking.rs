@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     bounds::{Bounds, Range, bounds},
-    candidates::Remedy,
+    candidate::Remedy,
     case::Case,
 };
 

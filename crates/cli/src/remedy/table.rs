@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::{
-    candidates::Refused,
+    candidate::Refused,
     case::Case,
     original::Original,
     ranking::{Figure, Figures, Ranked, Ranking},

@@ -29,6 +29,8 @@ pub(crate) enum Edit {
     Outstanding(String, u32),
     /// The metadata of a datastore is locked by ATS, and nobody has it reserved.
     AtsOnly(String),
+    /// The other controller of the array has the volumes behind the device of that name.
+    OtherController(String),
     /// The array gives the volumes of a VM this quality of service.
     Policy(String, Option<Qos>),
 }
@@ -76,6 +78,7 @@ impl Edit {
             Self::DoubleDisks(vm) => scenario.double_disks(vm)?,
             Self::Outstanding(vm, most) => scenario.set_outstanding(vm, *most),
             Self::AtsOnly(datastore) => scenario.lock_by_ats(datastore),
+            Self::OtherController(device) => scenario.give_to_other_controller(device),
             Self::Policy(vm, qos) => scenario.set_qos(vm, qos.as_ref()),
         }
         Ok(())

@@ -8,7 +8,7 @@ use counters::Counter;
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded,
-    latency_evidence, number, steady, sufferers,
+    latency_evidence, number, path_thrash, steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -31,7 +31,10 @@ const LARGE_KIB: f64 = 256.0;
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
-    for device in devices.filter(|device| !array_qos::applies(case, device)) {
+    let is_told = |device: &Device<'_>| {
+        array_qos::applies(case, device) || path_thrash::known(case, device).is_some()
+    };
+    for device in devices.filter(|device| !is_told(device)) {
         let crowded = Crowded::of(case, device);
         if crowded.as_ref().is_some_and(|crowded| crowded.is_told_elsewhere(case)) {
             continue;

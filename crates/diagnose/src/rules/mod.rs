@@ -18,6 +18,7 @@ mod iops_limit;
 mod line_rate;
 mod noisy_neighbour;
 mod path_down;
+mod path_thrash;
 mod refused;
 mod reservations;
 mod shared;
@@ -93,6 +94,7 @@ impl Cause {
         match self {
             Self::Silence => &silence::RULE,
             Self::PathDown => &path_down::RULE,
+            Self::PathThrash => &path_thrash::RULE,
             Self::Aborts => &aborts::RULE,
             Self::Failures => &failures::RULE,
             Self::ReservationConflicts => &reservations::RULE,

@@ -10,7 +10,10 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{
+    Case, Rank, Rule, changes, number,
+    path_thrash::{self, MANY, commands},
+};
 use crate::{
     Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, PathFacts, Spell,
     reaches,
@@ -23,8 +26,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Commands of the device per path, before and after, that round robin cannot explain.
-const MANY: f64 = 3_000.0;
 /// Times that a path which had its turn in every sample must miss it, and turns of the others
 /// meanwhile, whose load varies.
 const TURNS: f64 = 3.0;
@@ -46,14 +47,12 @@ struct Lost<'a> {
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let (mut findings, mut lost) = (Vec::new(), Vec::new());
+    let jumps = |device| path_thrash::jumps(case, device).is_some();
     for device in case.host.busy_devices() {
         let paths = case.facts.device(device.flow.name).paths.as_ref();
         let known = paths.and_then(|paths| paths.dead.as_ref());
         let is_inferred = known.is_none() && device.paths.len() > 1;
-        if let Some(thrash) = thrash(case, device).filter(|_| is_inferred) {
-            findings.push(thrash);
-            continue;
-        }
+        let is_inferred = is_inferred && !jumps(device);
         lost.extend(device.paths.iter().filter_map(|path| {
             let spell = match known {
                 Some(dead) => dead_in(case, device, dead.get(path.flow.name)?)?,
@@ -207,11 +206,6 @@ impl Course {
     }
 }
 
-/// Commands of a flow over some samples, as far as they were measured.
-fn commands(case: &Case<'_>, flow: &Flow<'_>, samples: &[usize]) -> f64 {
-    samples.iter().filter_map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
-}
-
 /// Whether a path carries commands of its device: a number that is far more than the device does is none
 /// of them, whatever else of its row bears it out.
 fn carries(device: &Device<'_>, path: &Path<'_>, sample: usize) -> bool {
@@ -258,67 +252,6 @@ fn longest_turn(
     let longest = rests.map(|run| commands(case, &device.flow, run)).fold(0.0, f64::max);
     let sample = commands(case, &device.flow, before) / before.len() as f64;
     (shared >= TURNS && shared >= MOSTLY * before.len() as f64).then_some(longest + sample)
-}
-
-/// I/O that jumps from one path to another and back, all of it at once, more often than a turn of
-/// round robin explains or while the device is slow: controllers or hosts that take the device from
-/// each other.
-fn thrash(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
-    const ALL: f64 = 0.95;
-    const JUMPS: usize = 3;
-    let alone = |sample: usize| {
-        let all = device.flow.rate(sample).map(|rate| ALL * rate);
-        device.paths.iter().position(|path| reaches(path.flow.rate(sample), all))
-    };
-    let turns: Vec<&[usize]> = device.busy.chunk_by(|a, b| alone(*a) == alone(*b)).collect();
-    let jumps = turns.windows(2).filter(|pair| {
-        let [from, to] = [pair[0][0], pair[1][0]].map(alone);
-        from.is_some() && to.is_some()
-    });
-    let jumps = jumps.count();
-    let spell = Spell::any(&device.busy, |sample| alone(sample).is_some())?;
-    let turn = commands(case, &device.flow, &spell.samples) / turns.len() as f64;
-    let is_slow = spell.share(|s| reaches(device.flow.davg(s), device.slow_ms(s))) >= 0.5;
-    let is_thrash = jumps >= JUMPS && (turn >= MANY || is_slow);
-    is_thrash.then(|| judge_thrash(case, device, &spell, jumps))?
-}
-
-fn judge_thrash(
-    case: &Case<'_>,
-    device: &Device<'_>,
-    spell: &Spell,
-    jumps: usize,
-) -> Option<Finding> {
-    let name = device.flow.name;
-    let davg = device.flow.per_command(&spell.samples, Flow::davg)?;
-    let mut finding = case.finding(Cause::PathDown, device.object(), spell);
-    finding.sentence = format!(
-        "All I/O of {name} jumped from one path to another {jumps} times and takes {} ms (DAVG), \
-         as when controllers or hosts take the device from each other.",
-        number(davg)
-    );
-    finding.evidence = vec![
-        Evidence::new("times that all I/O changed its path", jumps as f64, ""),
-        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples)?, "1/s"),
-        Evidence::new("DAVG", davg, "ms"),
-        Evidence::new("paths of the device", device.paths.len() as f64, ""),
-    ];
-    finding.confidence = 0.75 * spell.weight();
-    finding.raise_confidence =
-        vec!["Path changes of the device in vmkernel.log, on every host that uses it".into()];
-    finding.sufferers = device.tenants(&spell.samples);
-    finding.changes = vec![changes::look(
-        "See that all hosts use the same controller for the device: the same policy, the same \
-         preferred path, and zoning to both controllers from each.",
-        vec![
-            format!("esxcli storage nmp device list -d {}", changes::shell(name)),
-            format!("esxcli storage core path list -d {}", changes::shell(name)),
-        ],
-    )];
-    finding.do_not = vec![
-        "Do not raise queue depths: each change of the controller stops every command.".into(),
-    ];
-    Some(finding)
 }
 
 fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
@@ -573,15 +506,6 @@ mod tests {
         bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample / 10 % 2 == path)));
         bench.device("naa.1", 64).vm("a").iops(20.0).davg(0.5);
         assert!(bench.findings().is_empty());
-    }
-
-    #[test]
-    fn io_that_jumps_to_and_fro_is_a_finding_about_paths() {
-        let mut bench = Bench::new(12);
-        bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample / 2 % 2 == path)));
-        bench.device("naa.1", 64).vm("a").iops(400.0).davg(60.0);
-        let finding = bench.first(Cause::PathDown, &Facts::default());
-        assert!(finding.sentence.contains("jumped from one path to another 5 times"));
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("healthy-paths", healthy::paths),
     ("two", two),
     ("failed-commands", failures::failed),
+    ("path-thrash", paths::path_thrash),
 ];
 
 /// The families of a cause that `two` draws from: they come first.

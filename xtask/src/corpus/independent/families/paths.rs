@@ -85,6 +85,36 @@ pub(super) fn path_down(plan: &mut Plan) {
     });
 }
 
+/// Controllers of an active/passive array that take a volume from each other: with one path in use at a time all I/O
+/// jumps from one controller's to the other's, and each time every command waits until it has gone over [ELA: MRU
+/// for active/passive arrays], so that the volume is never quick.
+pub(super) fn path_thrash(plan: &mut Plan) {
+    let device = multipath(plan, 2);
+    plan.host.devices[device].round_robin = false;
+    plan.host.rows = plan.host.rows.max(12);
+    let rows = 0..plan.host.rows;
+    let stays = plan.random.within(1..3);
+    let slow_ms = plan.random.between(60.0, 150.0);
+    plan.during(rows.clone(), move |row, moment| {
+        let now = &mut moment.devices[device];
+        now.service_ms = slow_ms;
+        for (path, share) in now.shares.iter_mut().enumerate() {
+            *share = f64::from(u8::from(row / stays % 2 == path));
+        }
+    });
+    let places = plan.host.places(device);
+    let severity = format!("{slow_ms:.0} ms, another path each {stays} rows");
+    for (causes, sure) in [("path-thrash", Sure::Certain), ("array-slow", Sure::May)] {
+        plan.claim(Claim {
+            causes: vec![causes],
+            places: places.clone(),
+            rows: rows.clone(),
+            severity: severity.clone(),
+            measure: Measure::Stated(sure),
+        });
+    }
+}
+
 /// Large commands that the VMkernel splits: `Split Commands/sec` on paths and adapters (section
 /// 2.7). No source gives a threshold; a parent waits for its last piece (2.7), so most commands split
 /// beside a DAVG above 25 ms is certain, and the rest may be named.
