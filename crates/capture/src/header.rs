@@ -4,6 +4,7 @@
 //! is partly in the names and partly in the order of the columns: the paths, worlds and
 //! partitions of a device follow it [CAP-A, CAP-B].
 
+use counters::sorted::{sort, sort_by_key};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
@@ -286,7 +287,7 @@ impl Header {
                 h.columns.iter().enumerate().map(move |(place, column)| (column.0, host, place))
             })
             .collect();
-        wanted.sort_unstable();
+        sort(&mut wanted);
         wanted
     }
 
@@ -444,7 +445,7 @@ impl Host {
         }
         let recording = &self.recording;
         self.columns.retain(|column| kinds.contains(&recording.entity(column.1).kind));
-        self.columns.sort_unstable_by_key(|column| column.0);
+        sort_by_key(&mut self.columns, |column| column.0);
         self.worlds.link(&mut self.recording);
         duplicates
     }

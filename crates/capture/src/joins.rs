@@ -6,6 +6,7 @@
 //! an NFS volume, where VMs have no worlds. So is a path, whose name does not tell its device: the
 //! commands of a device are those of its paths together.
 
+use counters::sorted::{sort, sort_by};
 use std::collections::BTreeMap;
 
 use counters::{Counter, EntityId, Kind, Recording};
@@ -54,7 +55,7 @@ pub(crate) fn describe(recording: &mut Recording) -> HostReport {
     }
     let unresolved = |entity: &counters::Entity| entity.vm.is_none() && entity.process.is_none();
     let mut kinds: Vec<Kind> = recording.columns().map(|c| recording.entity(c.0).kind).collect();
-    kinds.sort_unstable();
+    sort(&mut kinds);
     kinds.dedup();
     HostReport {
         host: recording.host.clone(),
@@ -246,7 +247,7 @@ fn settle(disks: &[Vec<f64>], targets: &[Target], forced: Option<(usize, usize)>
     let mut left: Vec<Vec<f64>> = targets.iter().map(|target| target.series.clone()).collect();
     let mut places = vec![None; disks.len()];
     let mut order: Vec<usize> = (0..disks.len()).collect();
-    order.sort_by(|&a, &b| energy(&disks[b]).total_cmp(&energy(&disks[a])));
+    sort_by(&mut order, |&a, &b| energy(&disks[b]).total_cmp(&energy(&disks[a])));
     if let Some((disk, target)) = forced {
         order.retain(|&other| other != disk);
         add(&mut left[target], &disks[disk], -1.0);
@@ -301,7 +302,7 @@ fn best_volume(volumes: &[Target], disk: &[f64]) -> Option<(EntityId, f64)> {
         .map(|volume| (volume.device, explained(&volume.series, disk).min(1.0)))
         .filter(|(_, share)| *share > 0.0)
         .collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort_by(&mut shares, |a, b| b.1.total_cmp(&a.1));
     let second = shares.get(1).map_or(0.0, |share| share.1);
     shares.first().map(|&(device, share)| (device, share - second))
 }

@@ -1,5 +1,6 @@
 //! Several files of one host become one recording, in the order of time.
 
+use counters::sorted::sort_by_key;
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
@@ -107,7 +108,7 @@ fn sorted(recording: Recording) -> (Recording, usize) {
         return (recording, 0);
     }
     let mut order: Vec<usize> = (0..recording.len()).collect();
-    order.sort_by_key(|&sample| recording.times_ms[sample]);
+    sort_by_key(&mut order, |&sample| recording.times_ms[sample]);
     order.dedup_by_key(|sample| recording.times_ms[*sample]);
     (slice::samples(&recording, &order), recording.len() - order.len())
 }

@@ -3,6 +3,7 @@
 //! The files are read twice: first for their headers and times, then to be copied one after the
 //! other in the order of time. Nothing is held but headers, so that their size does not matter.
 
+use counters::sorted::sort_by_key;
 use std::{collections::BTreeMap, io::Write, path::PathBuf};
 
 use counters::Recording;
@@ -82,7 +83,7 @@ impl Sequence {
     }
 
     fn of_host(mut files: Vec<Part>) -> Self {
-        files.sort_by_key(|file| (file.first_ms, file.last_ms));
+        sort_by_key(&mut files, |file| (file.first_ms, file.last_ms));
         let mut columns: Vec<Vec<u8>> = Vec::new();
         let mut seen = BTreeMap::new();
         for cell in files.iter().flat_map(|file| &file.header[1..]) {

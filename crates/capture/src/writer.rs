@@ -5,6 +5,7 @@
 //! in which every rate is 0. Columns stand in the order of real files [CAP-A, CAP-B]. Before them
 //! come as many columns of worlds as let any reader join worlds, VMs and virtual adapters.
 
+use counters::sorted::sort;
 use std::io::{self, Write};
 
 use counters::{
@@ -157,7 +158,7 @@ fn world_columns(recording: &Recording) -> Vec<Column<'static>> {
     for (vm, entity) in recording.of_kind(Kind::Vm) {
         let mut leaders: Vec<u64> =
             ids.iter().filter(|(_, world)| world.vm == Some(vm)).map(|(id, _)| *id).collect();
-        leaders.sort_unstable();
+        sort(&mut leaders);
         leaders.dedup();
         names.add_vm(&entity.name, &leaders, &scsi_adapters(recording, vm));
     }
@@ -166,7 +167,7 @@ fn world_columns(recording: &Recording) -> Vec<Column<'static>> {
         .filter(|(_, world)| world.vm.is_none())
         .filter_map(|(id, world)| Some((*id, world.process.as_deref()?)))
         .collect();
-    processes.sort_unstable();
+    sort(&mut processes);
     processes.dedup();
     for (id, process) in processes {
         names.add_process(id, process);
@@ -188,7 +189,7 @@ fn scsi_adapters(recording: &Recording, vm: EntityId) -> Vec<(String, &'static s
             }
         })
         .collect();
-    adapters.sort_unstable();
+    sort(&mut adapters);
     adapters.dedup();
     adapters
 }

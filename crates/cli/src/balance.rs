@@ -13,7 +13,7 @@ use std::sync::{
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 use knobs::powershell_name;
-use levels::quantile;
+use levels::{most_first, quantile};
 use scenario::{Over, Scenario};
 use serde_json::{Value, json};
 use sim::Source;
@@ -288,7 +288,7 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
                 vms.extend(vms_on(&view.recording, &device.name));
             }
         }
-        vms.sort_by(|a: &(String, f64), b| b.1.total_cmp(&a.1));
+        most_first(&mut vms, |(_, in_flight): &(String, f64)| *in_flight);
         Load { p90_ms, iops, vms }
     });
     Ok(loads.collect())

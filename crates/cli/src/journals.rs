@@ -1,6 +1,7 @@
 //! Journals read: fed to the engine, segment after segment, and made a recording meanwhile, as `esxtop -b`
 //! makes one of a host.
 
+use counters::sorted::sort;
 use std::{
     error::Error,
     fmt::Display,
@@ -80,7 +81,7 @@ pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
             return Err(at(path, &"no journal is in this directory"));
         }
     }
-    files.sort();
+    sort(&mut files);
     files.dedup();
     Ok(files)
 }

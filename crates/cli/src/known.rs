@@ -1,6 +1,7 @@
 //! What a scenario knows of itself over a window, as facts for the diagnosis: settings, limits,
 //! policies and paths as they are at the time, and how busy arrays and links are.
 
+use counters::sorted::sort_by;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -667,7 +668,7 @@ fn users(
         (user.vm.iops > 0.0).then_some((array, user))
     };
     let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();
-    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
+    sort_by(&mut users, |a, b| a.1.device.cmp(&b.1.device));
     users
 }
 

@@ -1,5 +1,6 @@
 //! Where a daemon at work is found: the option that commands have in common.
 
+use counters::sorted::sort;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -42,7 +43,7 @@ fn only(directory: &Path) -> std::result::Result<PathBuf, String> {
     let files = fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path());
     let mut found: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|end| end == ENDING)).collect();
-    found.sort();
+    sort(&mut found);
     match &found[..] {
         [one] => Ok(one.clone()),
         [] => {

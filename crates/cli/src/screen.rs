@@ -1,6 +1,7 @@
 //! What a terminal is told of a run: first the answer, then the picture, then the tables that an
 //! administrator knows, the verdict with its commands, and what was expected.
 
+use counters::sorted::sort;
 use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Time;
@@ -71,7 +72,7 @@ fn summary(report: &Report) -> String {
     let scenario = &report.scenario;
     let mut versions: Vec<_> =
         scenario.hosts.iter().map(|host| host.config.version.name()).collect();
-    versions.sort_unstable();
+    sort(&mut versions);
     versions.dedup();
     let sum = |number: fn(&scenario::Host) -> usize| scenario.hosts.iter().map(number).sum();
     let parts = [

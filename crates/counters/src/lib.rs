@@ -19,6 +19,7 @@ mod io;
 mod kind;
 mod recording;
 mod sampler;
+pub mod sorted;
 mod table;
 mod totals;
 mod units;

@@ -4,6 +4,7 @@
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
 //! LOAD = (ACTV + QUED) / DQLEN.
 
+use crate::sorted::sort_by_key;
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
 use core::ops::Range;
@@ -240,8 +241,8 @@ impl Entities {
             by_vm: Vec::from_iter((0..inventory.vdisks.len()).map(VdiskId::new)),
         };
         let disk = |id: &VdiskId| &inventory.vdisks[id.index()];
-        entities.by_device.sort_by_key(|index| (disk(index).device, disk(index).vm));
-        entities.by_vm.sort_by_key(|index| disk(index).vm);
+        sort_by_key(&mut entities.by_device, |index| (disk(index).device, disk(index).vm));
+        sort_by_key(&mut entities.by_vm, |index| disk(index).vm);
         let mut paths = vec![Vec::new(); inventory.devices.len()];
         for (index, path) in inventory.paths.iter().enumerate() {
             paths[path.device.index()].push(index);

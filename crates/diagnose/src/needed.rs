@@ -1,6 +1,7 @@
 //! What is looked at: the counters that the diagnosis and its reports need.
 
 use counters::Counter;
+use counters::sorted::sort;
 
 use crate::{Cause, Device, lacks};
 
@@ -23,7 +24,7 @@ pub fn needed() -> Vec<Counter> {
     let of_lacks = lacks::NEEDED.iter().map(|(_, counters)| *counters);
     let all = of_rules.chain(of_lacks).chain([Device::COUNTERS, REPORTED]);
     let mut needed: Vec<Counter> = all.flatten().copied().collect();
-    needed.sort_unstable();
+    sort(&mut needed);
     needed.dedup();
     needed
 }

@@ -7,6 +7,7 @@ use alloc::{
     vec::Vec,
 };
 use core::str::FromStr;
+use counters::sorted::sort;
 
 use crate::{
     Line, Query, Refusal,
@@ -55,7 +56,7 @@ impl Order {
             format!("{}{}", command.words, options.collect::<String>())
         };
         let mut all: Vec<_> = all().into_iter().map(shown).collect();
-        all.sort();
+        sort(&mut all);
         all
     }
 }

@@ -1,6 +1,7 @@
 //! The few statistics that are made of numbers: what was not measured is left out of them, and of
 //! nothing there is none.
 
+use counters::sorted::sort_by;
 use counters::{PERCENTILES, interval_s};
 
 /// The numbers of a series that were measured: the others are left out of whatever is made of it.
@@ -74,7 +75,7 @@ pub fn weighted_quantiles<const N: usize>(
     const ROUNDED: f64 = 1.0 - 1e-9;
     let mut sorted: Vec<(f64, f64)> = values.into_iter().flatten().collect();
     sorted.retain(|(_, weight)| *weight > 0.0);
-    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut sorted, |a, b| a.0.total_cmp(&b.0));
     let &(last, _) = sorted.last()?;
     let all: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     Some(shares.map(|share| {
@@ -88,28 +89,11 @@ pub fn weighted_quantiles<const N: usize>(
 }
 
 /// Puts items in order, the one with the largest number first, NaN last; equals stay as they were.
-///
-/// It sorts places instead of items, so that one copy of the sort serves every type: a sort of its
-/// own for each takes 4 KB of the program, thirty times.
 pub fn most_first<T>(items: &mut [T], number: impl Fn(&T) -> f64) {
-    let numbers: Vec<f64> = items.iter().map(number).collect();
-    for (place, came_from) in places_most_first(&numbers).into_iter().enumerate() {
-        items.swap(place, came_from);
-    }
-}
-
-/// With what the item of each place is swapped, one after the other, to put the largest first.
-fn places_most_first(numbers: &[f64]) -> Vec<usize> {
-    let number = |at: usize| if numbers[at].is_nan() { f64::NEG_INFINITY } else { numbers[at] };
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by(|&a, &b| number(b).total_cmp(&number(a)));
-    for place in 0..order.len() {
-        // What lay in a place before this one was swapped to where that one's item came from.
-        while order[place] < place {
-            order[place] = order[order[place]];
-        }
-    }
-    order
+    let number = |item: &T| {
+        Some(number(item)).filter(|number| !number.is_nan()).unwrap_or(f64::NEG_INFINITY)
+    };
+    sort_by(items, |one, other| number(other).total_cmp(&number(one)));
 }
 
 /// P50, P95 and P99 of a latency: what it is of so many of the commands at most, each taken for the

@@ -3,6 +3,7 @@
 use control::{
     Adapter, Congestion, Device, Disk, HostState, Path, StoragePolicy, Throttle, Totals, Vm, World,
 };
+use counters::sorted::sort_by_key;
 use counters::{DeviceKind, Direction, GateCounters, HostSnapshot, IoTotals, VdiskCounters};
 use engine::PathAccess;
 use knobs::{Advanced, Allocation, IoControl, Knob, Setting};
@@ -152,7 +153,7 @@ fn worlds(host: &Host) -> Vec<World> {
             None => worlds.push(World { device, vm, opens: 1 }),
         }
     }
-    worlds.sort_by_key(|world| (world.device, world.vm));
+    sort_by_key(&mut worlds, |world| (world.device, world.vm));
     worlds
 }
 

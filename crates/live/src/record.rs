@@ -1,6 +1,7 @@
 //! The files of a component's journal, which are named in what goes wrong with them: one for each of its
 //! segments, and never more of them than they may have together.
 
+use counters::sorted::sort;
 use std::{
     fs::{self, File},
     io::{self, ErrorKind, Write},
@@ -62,7 +63,7 @@ impl Record {
     /// Removes the oldest until there is room for another segment, with a frame more than it may have.
     fn make_room(&self) -> io::Result<()> {
         let mut others = self.others().map_err(|error| named(&self.directory, &error))?;
-        others.sort_unstable();
+        sort(&mut others);
         let mut bytes: u64 = others.iter().map(|(_, bytes)| bytes).sum();
         for (place, of_it) in others {
             if bytes + 2 * self.segment_bytes() <= self.cap_bytes {

@@ -1,5 +1,6 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
+use counters::sorted::sort_by_key;
 use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
@@ -127,7 +128,7 @@ pub(crate) fn read(
         }
         tables.push((Time(nanos), table));
     }
-    tables.sort_by_key(|(at, _)| *at);
+    sort_by_key(&mut tables, |(at, _)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
     let controllers = site.arrays.arrays.iter().map(|array| array.config.queues.controllers);
     let mut course = Course {

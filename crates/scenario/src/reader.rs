@@ -3,6 +3,7 @@
 //! A table is opened with the keys it may have, so that a mistyped key is refused instead of
 //! ignored.
 
+use counters::sorted::sort_by_key;
 use std::ops::RangeInclusive;
 
 use toml::{
@@ -96,7 +97,7 @@ impl<'a> Table<'a> {
                 (Node { file: self.node.file, key: dotted, byte, value: value.get_ref() }, name)
             })
             .collect();
-        children.sort_by_key(|(node, _)| node.byte);
+        sort_by_key(&mut children, |(node, _)| node.byte);
         children
     }
 

@@ -1,5 +1,6 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
+use counters::sorted::{sort, sort_by_key};
 use std::{iter, sync::Arc};
 
 use counters::{HostSnapshot, Recording, Sampler, Time};
@@ -286,7 +287,7 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
     moments.extend(sharing::moments(scenario));
     moments.push(Time(scenario.duration_ns));
     moments.retain(|at| *at > Time::ZERO);
-    moments.sort_unstable();
+    sort(&mut moments);
     moments.dedup();
     moments
 }
@@ -390,9 +391,9 @@ impl Outcome {
                 all.handed_over += own.handed_over;
             }
         }
-        hosts.sort_by_key(|host| host.index);
-        log.sort_by_key(|line| (line.at, line.host));
-        spans.sort_by_key(|span| (span.from, span.workload));
+        sort_by_key(&mut hosts, |host| host.index);
+        sort_by_key(&mut log, |line| (line.at, line.host));
+        sort_by_key(&mut spans, |span| (span.from, span.workload));
         let (recordings, windows) = (Vec::new(), Vec::new());
         let mut outcome = Self { recordings, windows, used, spans, log, ios };
         outcome.windows.resize_with(scenario.windows.len(), Vec::new);

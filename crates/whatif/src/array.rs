@@ -16,6 +16,7 @@
 //!      +--------------- commands outstanding
 //! ```
 
+use counters::sorted::sort_by;
 use levels::{mean, median, quantile};
 use serde::Serialize;
 
@@ -252,7 +253,7 @@ fn slopes(seen: Seen, (above, flatter): ([f64; 2], f64), below: [f64; 2]) -> [Sl
 /// Intervals of like load together, the lightest first; at least one group.
 fn groups(points: &[Point]) -> Vec<Point> {
     let mut ordered = points.to_vec();
-    ordered.sort_by(|a, b| a.outstanding.total_cmp(&b.outstanding));
+    sort_by(&mut ordered, |a, b| a.outstanding.total_cmp(&b.outstanding));
     let size = ordered.len().div_ceil(GROUPS).max(1);
     let mut groups: Vec<Vec<Point>> = vec![Vec::new()];
     for point in ordered {

@@ -7,6 +7,7 @@
 //! way longer than the queues of the guests allow.
 
 use counters::Counter;
+use counters::sorted::sort;
 use diagnose::SimulatedRow;
 use knobs::GuestOs;
 use levels::little;
@@ -502,7 +503,7 @@ fn rates_of(
         others.all(|other| other.guests.iter().all(|guest| guest.vm != vm))
     };
     let mut vms: Vec<&str> = device.guests.iter().map(|guest| guest.vm.as_str()).collect();
-    vms.sort_unstable();
+    sort(&mut vms);
     vms.dedup();
     let place = |vm: &&str| place_in(keys, (false, vm), Counter::Commands).filter(|_| is_own(vm));
     vms.iter().map(place).collect()

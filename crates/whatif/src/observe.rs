@@ -1,6 +1,7 @@
 //! What the recording shows of the devices in question: their queues, who sends to them, through
 //! which adapters, and when the load was how high.
 
+use counters::sorted::{sort, sort_by};
 use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
 use knobs::{CONFLICT_RETRY_NS, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
@@ -311,7 +312,7 @@ fn apart(samples: &[usize], all: usize, value: impl Fn(usize) -> f64) -> Vec<Vec
     /// A group has at least this part of all samples.
     const PART: usize = 12;
     let mut ordered: Vec<(f64, usize)> = samples.iter().map(|&s| (value(s).max(1e-3), s)).collect();
-    ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    sort_by(&mut ordered, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let least = (all / PART).max(1);
     let mut groups = vec![ordered];
     while groups.len() < LEVELS_MAX {
@@ -376,7 +377,7 @@ impl<'a> Device<'a> {
     pub(crate) fn depths(&self, window: &[usize]) -> Option<Depths> {
         let known = |sample: usize| self.depth(sample).map(|depth| depth as u32);
         let mut seen: Vec<u32> = window.iter().filter_map(|&s| known(s)).collect();
-        seen.sort_unstable();
+        sort(&mut seen);
         let deepest = *seen.last()?;
         let competes = self.vms() > 1;
         let elsewhere = (0..self.samples).filter_map(known).max().filter(|_| competes);
@@ -550,7 +551,7 @@ impl<'a> Device<'a> {
     /// How many VMs and system processes send to it.
     pub(crate) fn vms(&self) -> usize {
         let mut vms: Vec<&str> = self.tenants.iter().map(|tenant| tenant.vm.as_str()).collect();
-        vms.sort_unstable();
+        sort(&mut vms);
         vms.dedup();
         vms.len()
     }

@@ -1,5 +1,6 @@
 //! What of a recording a question is about: samples, devices, their arrays and guests.
 
+use counters::sorted::sort;
 use counters::{DEFAULT_INTERVAL_S, EntityId, Kind};
 use knobs::Setting;
 use levels::{Measured, most_first, usual_interval_s};
@@ -193,7 +194,7 @@ pub(crate) fn chosen(recording: &Measured, question: &Question) -> Result<Vec<En
         found.extend(all());
     }
     found.retain(|id| recording.entities().get(id.0 as usize).is_some());
-    found.sort_unstable();
+    sort(&mut found);
     found.dedup();
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! What a report needs of a recording beside its columns: who belongs to a device, and which
 //! samples are in a window.
 
+use counters::sorted::sort_by;
 use counters::{Entity, EntityId, Kind};
 use diagnose::{Object, ObjectKind, Verdict};
 use levels::{Flow, Measured};
@@ -20,7 +21,7 @@ pub(super) fn devices(recording: &Measured, verdict: &Verdict) -> Vec<EntityId> 
     let mut devices: Vec<_> =
         of(Kind::Device).chain(of(Kind::NfsVolume)).filter_map(rank).collect();
     devices.retain(|(_, _, load)| *load > 0.0);
-    devices.sort_by(|a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)));
+    sort_by(&mut devices, |a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)));
     devices.into_iter().map(|(id, ..)| id).collect()
 }
 

@@ -2,6 +2,7 @@
 //! to different values on all hosts alike.
 
 use counters::DeviceId;
+use counters::sorted::sort_by_key;
 use knobs::{Driver, Knob, PathPolicy, Target, Version};
 
 use super::fleet::Fleet;
@@ -167,7 +168,7 @@ fn all(fleet: &Fleet) -> Vec<Difference> {
         let values = values.filter(is_comparable);
         entries.extend(values.map(|value| (value.key_on(host.version()), place, value)));
     }
-    entries.sort_unstable_by_key(|(key, place, _)| (*key, *place));
+    sort_by_key(&mut entries, |(key, place, _)| (*key, *place));
     let one = |same: &[((usize, usize), u32, Value)]| {
         let mut values: Vec<(Value, Vec<u32>)> = Vec::new();
         for (_, place, value) in same {

@@ -1,5 +1,6 @@
 //! Many hosts, read from files: which file is whose, and what each output adds to its host.
 
+use counters::sorted::sort;
 use std::{
     collections::BTreeMap,
     fs,
@@ -137,7 +138,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         entries.extend((!name.starts_with('.')).then_some(path));
     }
-    entries.sort();
+    sort(&mut entries);
     Ok(entries)
 }
 

@@ -11,6 +11,7 @@
 //! The way back is a plan like any other, from what the host is then to what it was.
 
 use counters::DeviceId;
+use counters::sorted::sort;
 use knobs::{Effect, Knob, PathPolicy, PolicyChange, Setting};
 
 use super::{fleet::Fleet, host::Host};
@@ -123,7 +124,7 @@ impl<'a> Planning<'a> {
         let depths: Vec<Option<u32>> =
             (0..host.drivers.len()).map(|module| planning.module(module)).collect();
         let mut devices: Vec<DeviceId> = wanted.iter().filter_map(device_of).collect();
-        devices.sort_unstable();
+        sort(&mut devices);
         devices.dedup();
         for device in &devices {
             let module = host.device(*device).and_then(|device| device.module);

@@ -1,5 +1,6 @@
 //! What differs and what to do, for a terminal: hosts that are alike in it stand together.
 
+use counters::sorted::sort;
 use std::collections::BTreeMap;
 
 use counters::DeviceId;
@@ -119,7 +120,7 @@ fn devices(fleet: &Fleet, ids: &[DeviceId]) -> String {
         _ => {
             let mut arrays: Vec<String> =
                 ids.iter().map(|id| fleet.devices[id.index()].array()).collect();
-            arrays.sort();
+            sort(&mut arrays);
             arrays.dedup();
             let of = match &arrays[..] {
                 [array] if !array.is_empty() => format!(" of {}", clean(array)),
@@ -231,7 +232,7 @@ pub(super) fn advised(fleet: &Fleet) -> Vec<Advised> {
         }
     }
     let of = |(advice, mut found): (&VendorAdvice, Vec<(u32, DeviceId)>)| {
-        found.sort_unstable();
+        sort(&mut found);
         found.dedup();
         let is = found.chunk_by(|one, next| one.0 == next.0).map(|same| (same[0].0, same.len()));
         let is = is.collect();

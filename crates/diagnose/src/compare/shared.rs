@@ -4,6 +4,7 @@
 //! array [S0]: every host has the same depth for a device, as long as nobody sets it on one of
 //! them alone. Side by side the captures show what the array gets from all of them.
 
+use counters::sorted::sort_by;
 use std::collections::BTreeMap;
 
 use counters::{EntityId, Kind};
@@ -284,7 +285,7 @@ fn correlation(rows: &[Row], x: fn(&Row) -> f64, y: fn(&Row) -> f64) -> Option<f
 
 /// The third of the rows in which the other host does least, and that in which it does most.
 fn calm_and_loud(mut rows: Vec<Row>) -> Option<(Row, Row)> {
-    rows.sort_unstable_by(|a, b| a.others.total_cmp(&b.others));
+    sort_by(&mut rows, |a, b| a.others.total_cmp(&b.others));
     let third = rows.len() / 3;
     let mean_of = |rows: &[Row]| {
         let davg_ms = mean(rows.iter().map(|row| row.davg_ms))?;

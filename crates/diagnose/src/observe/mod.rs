@@ -5,6 +5,7 @@ mod queue;
 mod spell;
 mod stall;
 
+use counters::sorted::sort_by;
 use std::collections::BTreeMap;
 
 use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s, is_leap};
@@ -442,7 +443,7 @@ impl<'a> Device<'a> {
             }
         }
         tenants.retain(|tenant| tenant.iops > 0.0);
-        tenants.sort_by(|a, b| b.slots.total_cmp(&a.slots).then_with(|| a.name.cmp(&b.name)));
+        sort_by(&mut tenants, |a, b| b.slots.total_cmp(&a.slots).then_with(|| a.name.cmp(&b.name)));
         tenants
     }
 }

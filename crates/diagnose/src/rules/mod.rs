@@ -30,6 +30,7 @@ mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
 
+use counters::sorted::sort_by;
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::Counter;
@@ -126,7 +127,7 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
     let rules = Cause::ALL.iter().map(|cause| cause.rule());
     let mut findings: Vec<Finding> = rules.flat_map(|rule| (rule.find)(case)).collect();
     let rank = |finding: &Finding| (finding.cause.rule().rank)(finding);
-    findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    sort_by(&mut findings, |a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
     findings
 }
 

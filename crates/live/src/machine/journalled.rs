@@ -1,5 +1,6 @@
 //! The journal of a component under load, in segments: each replays alone and all of them as one.
 
+use counters::sorted::sort;
 use std::{
     fs::{self, File},
     path::PathBuf,
@@ -49,7 +50,7 @@ fn run(directory: &std::path::Path, seed: u64, cap_bytes: u64, stop: bool) -> Ve
     }
     let entries = fs::read_dir(directory).expect("it is there");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("it is there").path()).collect();
-    files.sort();
+    sort(&mut files);
     files
 }
 

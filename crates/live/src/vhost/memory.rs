@@ -3,6 +3,7 @@
 //! A table is never changed. A new one has the parts of the old one that stay, and an I/O keeps the table
 //! that it began with, so a part is unmapped after the last I/O that it is in.
 
+use counters::sorted::sort_by_key;
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use vm_memory::{
@@ -61,7 +62,7 @@ impl Memory {
         if parts.len() > PARTS_MAX {
             return Err(refused());
         }
-        parts.sort_by_key(|part| part.region.guest);
+        sort_by_key(&mut parts, |part| part.region.guest);
         let mappings = parts.iter().map(|part| Arc::clone(&part.mapping)).collect();
         let map = GuestMemoryMmap::from_arc_regions(mappings).map_err(io::Error::other)?;
         Ok(Self { parts, map })
