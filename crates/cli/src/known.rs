@@ -242,7 +242,16 @@ impl Known<'_> {
             let is_lower = |least: &u32| *least < limits.max_queue_depth;
             let sioc_depth = Some(least).filter(is_lower).filter(|_| controlled.sioc == Some(true));
             let array_queue = self.queues.before(self.index, id);
-            return DeviceFacts { array, array_queue, silent, sioc_depth, ..controlled };
+            let max_queue_depth = lasting(before.max_queue_depth, limits.max_queue_depth);
+            let max_queue_depth = max_queue_depth.filter(|depth| *depth < u32::MAX);
+            return DeviceFacts {
+                max_queue_depth,
+                array,
+                array_queue,
+                silent,
+                sioc_depth,
+                ..controlled
+            };
         }
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),

@@ -125,6 +125,11 @@ fn reservations_beyond_what_a_device_does_are_told() {
     assert_eq!(with(400), "[]");
     // Two servers do 500 of 4 KiB, and of 64 KiB as many, which are two units each.
     is_told(&with(530), 500.0);
+    // Where a window that goes by shares leaves it few slots, that is the reason.
+    let shared = slow.replace("shared = {}", "shared = { congestion_threshold = \"5ms\" }");
+    let shared = notes(&shared.replace("limit = 2_000", "reservation = 530"));
+    let why = "in the DQLEN that Storage I/O Control leaves it, which goes by shares";
+    assert!(shared.contains(why) && !with(530).contains(why), "{shared}");
     let large = slow.replace("threads = 96", "threads = 96, size = \"64k\"");
     let with_large = |reservation: u32| {
         notes(&large.replace("limit = 2_000", &format!("reservation = {reservation}")))

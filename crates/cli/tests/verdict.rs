@@ -546,6 +546,32 @@ fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed()
     }));
 }
 
+/// In the storm one of the hosts completes eight commands in its first second, of which hundreds are refused.
+#[test]
+fn a_host_that_reservations_shut_out_is_told_so() {
+    let run = json(&["run", "--json", "boot-storm"]);
+    let mut windows = run["windows"].as_array().unwrap().iter();
+    let storm = windows.find(|window| window["name"] == "storm").unwrap();
+    for verdict in storm["verdicts"].as_array().unwrap() {
+        let causes: Vec<_> =
+            verdict["findings"].as_array().unwrap().iter().map(|found| &found["cause"]).collect();
+        assert_eq!(causes, ["reservation-conflicts"], "{}", verdict["host"]);
+    }
+}
+
+/// 32 threads, 8 of them at the server: 24 wait in the host, which no counter of NFS tells.
+#[test]
+fn slots_that_an_nfs_mount_lacks_are_told_and_no_server_is_blamed() {
+    let rest = "[datastore.prod]\nkind = \"nfs\"\n[vm.sql.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n\
+        [vm.sql.workload]\nthreads = 32\n[[event]]\nat = \"0s\"\n\
+        esxcli = \"system settings advanced set -o /NFS/MaxQueueDepth -i 8\"\n";
+    let run = run(&scenario("servers = 64\nservice = \"10ms\"", "driver = \"nfnic\"", rest));
+    let [short] = &findings(&run)[..] else { panic!("{:?}", findings(&run)) };
+    assert_eq!(short["cause"], "device-depth");
+    let lines = settings(&short["changes"][0], "esxcli");
+    assert!(lines[0].ends_with("/NFS/MaxQueueDepth -i 64"), "{lines:?}");
+}
+
 #[test]
 fn a_host_with_ats_switched_off_is_told_to_switch_it_on() {
     let rest = format!(

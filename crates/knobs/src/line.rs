@@ -48,10 +48,6 @@ impl FromStr for Line {
         if powercli::is_call(text) {
             return Ok(Self { host: None, settings: powercli::parse(text)?.settings()? });
         }
-        if vcenter::is_cmdlets(text) {
-            let (host, settings) = vcenter::parse(text)?;
-            return Ok(Self { host, settings });
-        }
         if let Some((disk, change)) = text.rsplit_once(": ")
             && let Some(allocation) = AllocationChange::read(change)
         {
@@ -62,6 +58,10 @@ impl FromStr for Line {
                 }
                 _ => Ok(only(Setting::Allocation { vdisk, allocation })),
             };
+        }
+        if vcenter::is_cmdlets(text) {
+            let (host, settings) = vcenter::parse(text)?;
+            return Ok(Self { host, settings });
         }
         let (name, command) = match text.split_once(": ") {
             Some((name, command)) => (Some(name.trim()), command),

@@ -387,6 +387,7 @@ fn what_disks_may_have_is_named_in_any_case() {
     for (line, expected) in [
         ("w: disklimitiopersecond 500", "w: DiskLimitIOPerSecond 500"),
         ("STORAGE POLICY gold: numDiskShares=700", "storage policy gold: NumDiskShares 700"),
+        ("Set-top box: NumDiskShares  700", "Set-top box: NumDiskShares 700"),
     ] {
         assert_eq!(line.parse::<Line>(), expected.parse(), "{line}");
     }

@@ -80,6 +80,7 @@ impl Job {
                     let is_lost = |own: &[_], other: &[_]| {
                         let alone = edited([own, &[]]);
                         alone.is_some_and(|alone| alone != self.base)
+                            && there.is_some()
                             && there == edited([other, &[]])
                     };
                     let differ = there.is_some() && back.is_some() && there != back;

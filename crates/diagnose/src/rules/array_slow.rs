@@ -8,7 +8,11 @@ use counters::Counter;
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded,
+<<<<<<< HEAD
     latency_evidence, number, path_thrash, steady, sufferers,
+=======
+    device_depth::explains_nfs, latency_evidence, number, steady, sufferers,
+>>>>>>> diag
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -29,7 +33,7 @@ const HOST_PART: f64 = 0.25;
 const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let devices = case.host.busy_devices();
+    let devices = case.host.busy_devices().filter(|device| !explains_nfs(case, device));
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
     let is_told = |device: &Device<'_>| {
         array_qos::applies(case, device) || path_thrash::known(case, device).is_some()

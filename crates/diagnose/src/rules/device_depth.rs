@@ -6,7 +6,7 @@
 //! DQLEN is a depth that DSNRO does not have by default. Before an array that is known to do all it
 //! can, a full queue is no cause: a deeper one gains nothing.
 
-use knobs::DSNRO;
+use knobs::{Advanced, DSNRO, Setting};
 use levels::most_first;
 
 use super::{
@@ -17,7 +17,8 @@ use super::{
     virtual_disk,
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Step, Threshold,
+    Vdisk,
     driver_depth::{self, Hba},
 };
 
@@ -76,6 +77,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = case.each_device(|device| {
+        if device.is_nfs {
+            return on_nfs(case, device);
+        }
         let full = &case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
         Some(match case.facts.device(device.flow.name).finds_depth {
@@ -87,6 +91,50 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = united(findings, |first, other| is_deepened_with(case, first, other));
     findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
     findings
+}
+
+/// An NFS volume of which it is known how many commands it may have out, where Storage I/O Control does not hold
+/// it to fewer and its server has more to give.
+fn on_nfs(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+    let facts = case.facts.device(device.flow.name);
+    let depth = facts.max_queue_depth.filter(|_| facts.sioc_depth.is_none())?;
+    let (mut finding, spell) = sioc::full_on_nfs(case, Cause::DeviceDepth, device, depth)?;
+    let (rate, slots) = (device.flow.mean_rate(&spell.samples)?, f64::from(depth));
+    let [wait_ms, server_ms] = [finding.standing, slots].map(|count| 1000.0 * count / rate);
+    if wait_ms < device.least_wait_ms(server_ms) || case.is_array_spent(device, &spell.samples) {
+        return None;
+    }
+    let info = Advanced::NfsMaxQueueDepth.info();
+    let deeper = changes::depth_for(slots, slots + finding.standing, f64::INFINITY);
+    finding.sentence = format!(
+        "The NFS volume {} may have {} commands out ({}), and {} wait {} ms each in the host for that: GAVG has \
+         it beside the {} ms that the server takes.",
+        device.flow.name,
+        number(slots),
+        info.path,
+        number(finding.standing),
+        number(wait_ms),
+        number(server_ms)
+    );
+    finding.limit = Some(slots);
+    finding.confidence = 0.98;
+    let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
+    let what = format!("Raise {} from {depth} to {deeper}.", info.path);
+    let steps = vec![Step { set: set(deeper), undo: Some(set(depth)) }];
+    finding.changes = vec![changes::setting(what, Some(case.host), steps)];
+    finding.changes[0].risk =
+        "It is of all NFS mounts of the host, and the server has to take what waited here.".into();
+    finding.do_not = vec!["Do not take GAVG for the latency of the server.".into()];
+    Some(finding)
+}
+
+/// Whether an NFS volume's latency is that of its own slots: its server answers in time.
+pub(super) fn explains_nfs(case: &Case<'_>, device: &Device<'_>) -> bool {
+    let server_ms = || {
+        let slots = on_nfs(case, device)?.limit?;
+        Some(1000.0 * slots / device.flow.mean_rate(&device.busy)?)
+    };
+    device.is_nfs && server_ms().is_some_and(|ms| ms < device.limits.get(Threshold::DavgMs))
 }
 
 /// Whether the driver's parameter that deepens one device deepens the other too, both being short at one
@@ -257,7 +305,10 @@ fn fix(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+    use counters::{Counter, Entity, Kind, Recording};
+    use levels::Measured;
+
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, diagnose, fixture::Bench};
 
     #[test]
     fn a_depth_found_by_latency_is_no_short_queue() {
@@ -277,6 +328,33 @@ mod tests {
         let finding = bench.first(Cause::DeviceDepth, &facts);
         assert!(finding.sentence.contains("found by latency"), "{}", finding.sentence);
         assert!(finding.changes.iter().all(|change| change.steps.is_empty()));
+    }
+
+    /// 32 outstanding at 800 a second, 40 ms each: with 8 of them at the server that takes 10 ms.
+    #[test]
+    fn slots_that_an_nfs_volume_is_known_to_have_are_not_the_servers_latency() {
+        let found = |max_queue_depth| {
+            let mut recording = Recording::new("esx1".into());
+            recording.times_ms = (0..12).map(|sample| 5_000 * sample).collect();
+            let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+            recording.set_constant(volume, Counter::Commands, 800.0, 12);
+            recording.set_constant(volume, Counter::GuestLatency, 40.0, 12);
+            let known = DeviceFacts { max_queue_depth, ..DeviceFacts::default() };
+            let facts = Facts { devices: [("nfs1".into(), known)].into(), ..Facts::default() };
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings
+        };
+        let causes = |depth| found(depth).iter().map(|one| one.cause).collect::<Vec<_>>();
+        assert_eq!(causes(None), [Cause::ArraySlow]);
+        assert_eq!(causes(Some(32)), [Cause::ArraySlow]);
+        // 24 there take 30 ms: that is slow besides.
+        assert_eq!(causes(Some(24)), [Cause::ArraySlow, Cause::DeviceDepth]);
+        let [short] = &found(Some(8))[..] else { panic!("{:?}", causes(Some(8))) };
+        let told = "24 wait 30 ms each in the host for that: GAVG has it beside the 10 ms that";
+        assert!(short.sentence.contains(told), "{}", short.sentence);
+        let step = &short.changes[0].steps[0];
+        let line = "system settings advanced set -o /NFS/MaxQueueDepth -i";
+        assert_eq!(step.set.to_string(), format!("{line} 64"));
+        assert_eq!(step.undo.as_ref().unwrap().to_string(), format!("{line} 8"));
     }
 
     #[test]

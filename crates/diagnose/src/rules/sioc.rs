@@ -1,13 +1,15 @@
 //! Storage I/O Control: the datastore is congested, and each host's depth follows its shares and
 //! the common latency, never above the device's own [ELA 2012-07].
 
-use super::{Case, Rank, Rule, adaptive_throttling, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
+use super::{Case, Rank, Rule, adaptive_throttling, changes, iops_limit, number};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold, Vdisk,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 
@@ -66,22 +68,33 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     })
 }
 
-/// An NFS volume of which it is known that its commands were cut to `depth`: its rows have neither DQLEN nor
-/// what waits, and GAVG has both parts.
-fn on_nfs(case: &Case<'_>, device: &Device<'_>, depth: u32) -> Option<Finding> {
-    let (name, depth) = (device.flow.name, f64::from(depth));
-    let waiting = |sample: usize| Some(device.flow.outstanding(sample)? - depth);
+/// An NFS volume of which more is outstanding than it is known to have out at a time, without what waits for
+/// limits of its own: its rows have neither DQLEN nor what waits, and GAVG has both parts.
+pub(super) fn full_on_nfs(
+    case: &Case<'_>,
+    cause: Cause,
+    device: &Device<'_>,
+    depth: u32,
+) -> Option<(Finding, Spell)> {
+    let held: f64 = iops_limit::waiting_for_limits(case, device).values().sum();
+    let waiting = |sample: usize| Some(device.flow.outstanding(sample)? - f64::from(depth) - held);
     let spell = device.spell(|sample| waiting(sample) >= Some(1.0))?;
-    let gavg = device.flow.per_command(&spell.samples, Flow::davg)?;
-    let mut finding = case.finding(Cause::Sioc, device.object(), &spell);
+    let mut finding = case.finding(cause, device.object(), &spell);
     finding.standing = spell.mean(waiting)?;
     finding.evidence = super::latency_evidence(device, &spell);
-    finding.evidence.push(Evidence::new("lowest depth", depth, ""));
+    finding.evidence.push(Evidence::new("lowest depth", depth.into(), ""));
     finding.sufferers = super::sufferers(case, device, &spell);
+    Some((finding, spell))
+}
+
+fn on_nfs(case: &Case<'_>, device: &Device<'_>, depth: u32) -> Option<Finding> {
+    let (mut finding, spell) = full_on_nfs(case, Cause::Sioc, device, depth)?;
+    let gavg = device.flow.per_command(&spell.samples, Flow::davg)?;
     finding.sentence = format!(
-        "Storage I/O Control has cut what {name} may have out to as few as {} commands: the datastore is congested \
+        "Storage I/O Control has cut what {} may have out to as few as {} commands: the datastore is congested \
          ({} ms GAVG, with what they wait in the host) and the hosts share what the server can do.",
-        number(depth),
+        device.flow.name,
+        number(depth.into()),
         number(gavg)
     );
     advise(case, device, &mut finding, &spell);
