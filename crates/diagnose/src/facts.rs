@@ -60,10 +60,33 @@ pub struct DeviceFacts {
     pub array: Option<Arc<ArrayFacts>>,
     /// The queue of the array that its commands go through.
     pub array_queue: Option<ArrayQueue>,
+    /// The window that its commands go through below the host.
+    pub window: Option<CommandWindow>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
     pub lost: Vec<(i64, i64)>,
+}
+
+/// What is known of the window that a device's commands go through below the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandWindow {
+    /// The adapter whose iSCSI sessions have it; `None` where it is the RPC slots of an NFS mount.
+    pub adapter: Option<String>,
+    /// Commands that are under way by one at most.
+    pub takes: u32,
+    /// What a command of the device waits for it in the mean, in milliseconds.
+    pub wait_ms: f64,
+}
+
+impl CommandWindow {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        match &self.adapter {
+            Some(adapter) => format!("the command window of {adapter}'s iSCSI"),
+            None => "the RPC slots of the mount".into(),
+        }
+    }
 }
 
 /// What is known of the paths of a device.

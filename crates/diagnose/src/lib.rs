@@ -42,7 +42,9 @@ pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
-pub use facts::{ArrayFacts, ArrayQueue, ArrayUser, DeviceFacts, Facts, PathFacts, VdiskFacts};
+pub use facts::{
+    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, DeviceFacts, Facts, PathFacts, VdiskFacts,
+};
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,
     ProfileChoice, Step, Verdict, Window,

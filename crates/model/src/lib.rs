@@ -12,6 +12,7 @@ mod config;
 mod controllers;
 mod disks;
 mod fabric;
+mod initiator;
 mod pace;
 mod qos;
 mod queue;
@@ -25,12 +26,14 @@ mod write_cache;
 
 pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
-pub use command::Command;
+pub use command::{Carried, Command};
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Capacity, Controllers, Cost, Disks, Front, Mix, Others,
-    Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, VolumeConfig,
-    WAITING_MAX, WorkloadConfig, WriteCache, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Capacity, Controllers, Cost, Disks, Front,
+    InitiatorConfig, Loss, Mix, NexusConfig, Others, Outage, Qos, Queues, ReadCache, ServerQueue,
+    Service, SizeMix, Spread, Stuck, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteCache,
+    WriteProtocol,
 };
+pub use initiator::Initiator;
 pub use request::Io;
 pub use service::ArrayUse;
 pub use workload::Workload;

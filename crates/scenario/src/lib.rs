@@ -15,6 +15,7 @@ mod fio;
 mod fio_options;
 mod guest;
 mod host;
+mod initiator;
 mod injector;
 mod metadata;
 mod names;

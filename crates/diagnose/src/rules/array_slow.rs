@@ -7,8 +7,8 @@
 use counters::Counter;
 
 use super::{
-    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded,
-    latency_evidence, number, steady, sufferers,
+    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
+    crowd::Crowded, latency_evidence, number, steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -31,7 +31,10 @@ const LARGE_KIB: f64 = 256.0;
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
-    for device in devices.filter(|device| !array_qos::applies(case, device)) {
+    let is_told_elsewhere = |device: &&Device<'_>| {
+        array_qos::applies(case, device) || command_window::explains(case, device)
+    };
+    for device in devices.filter(|device| !is_told_elsewhere(device)) {
         let crowded = Crowded::of(case, device);
         if crowded.as_ref().is_some_and(|crowded| crowded.is_told_elsewhere(case)) {
             continue;
