@@ -10,9 +10,11 @@ use std::{
 use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
-use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Thrash, VdiskFacts};
+use diagnose::{
+    ArrayFacts, ArrayUser, CommandWindow, DeviceFacts, Facts, Party, PathFacts, Thrash, VdiskFacts,
+};
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
-use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy};
+use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, Service};
 use scenario::{Action, Array, Face, Host, Scenario, Window};
@@ -241,13 +243,14 @@ impl Known<'_> {
             let least = inside.min(before.dqlen).min(limits.dqlen);
             let is_lower = |least: &u32| *least < limits.max_queue_depth;
             let sioc_depth = Some(least).filter(is_lower).filter(|_| controlled.sioc == Some(true));
-            let array_queue = self.queues.before(self.index, id);
+            let (array_queue, window) = (self.queues.before(self.index, id), self.window(id));
             let max_queue_depth = lasting(before.max_queue_depth, limits.max_queue_depth);
             let max_queue_depth = max_queue_depth.filter(|depth| *depth < u32::MAX);
             return DeviceFacts {
                 max_queue_depth,
                 array,
                 array_queue,
+                window,
                 silent,
                 sioc_depth,
                 ..controlled
@@ -272,10 +275,32 @@ impl Known<'_> {
             array,
             array_queue: self.queues.before(self.index, id),
             thrash,
+            window: self.window(id),
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
         }
+    }
+
+    /// The window of the nexuses by which a device is reached, and what its commands wait for it.
+    fn window(&self, id: DeviceId) -> Option<CommandWindow> {
+        let Host { config, initiator, .. } = self.host;
+        let windows = self.paths.get(&id)?.iter().filter_map(|path| {
+            let nexus = (*initiator.of_path.get(path.index())?)?;
+            Some((initiator.nexuses[nexus as usize].window?, config.paths[path.index()].adapter))
+        });
+        let (takes, adapter) = windows.min()?;
+        let waits = self.view.waits.windows.iter();
+        let of_device = waits.filter(|(disk, _)| config.vdisks[disk.index()].device == id);
+        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
+            (commands + wait.commands, wait_ns + wait.wait_ns)
+        });
+        let adapter = &config.adapters[adapter.index()];
+        Some(CommandWindow {
+            adapter: (adapter.driver.transport == Transport::Iscsi).then(|| adapter.name.clone()),
+            takes,
+            wait_ms: wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64,
+        })
     }
 
     /// What one path takes, where those that are up are added.
@@ -334,7 +359,7 @@ impl Known<'_> {
 
 /// What a command of a virtual disk waits in the mean for its volume's policy, in milliseconds.
 fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
-    let waits = &view.policy_waits;
+    let waits = &view.waits.policies;
     let at = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok()?;
     let PolicyWait { commands, wait_ns } = waits[at].1;
     Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)

@@ -532,33 +532,6 @@ fn dsnro_of_a_protocol_endpoint_is_set_where_it_is_in_force() {
     assert!(line("kind = \"vvol\"\ndsnro = 32").contains("storage core device set -d "));
 }
 
-#[test]
-fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/s3-locks.toml");
-    let run = json(&["run", "--json", file.to_str().unwrap()]);
-    let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
-    let change = &found["changes"][0];
-    assert!(change["what"].as_str().unwrap().contains("ATS-only"), "{change}");
-    assert!(!found.to_string().contains("perennially"), "{found}");
-    assert!(changes(&run).all(|change| {
-        let text = change.to_string();
-        !text.contains("HardwareAcceleratedLocking")
-    }));
-}
-
-/// In the storm one of the hosts completes eight commands in its first second, of which hundreds are refused.
-#[test]
-fn a_host_that_reservations_shut_out_is_told_so() {
-    let run = json(&["run", "--json", "boot-storm"]);
-    let mut windows = run["windows"].as_array().unwrap().iter();
-    let storm = windows.find(|window| window["name"] == "storm").unwrap();
-    for verdict in storm["verdicts"].as_array().unwrap() {
-        let causes: Vec<_> =
-            verdict["findings"].as_array().unwrap().iter().map(|found| &found["cause"]).collect();
-        assert_eq!(causes, ["reservation-conflicts"], "{}", verdict["host"]);
-    }
-}
-
 /// 32 threads, 8 of them at the server: 24 wait in the host, which no counter of NFS tells.
 #[test]
 fn slots_that_an_nfs_mount_lacks_are_told_and_no_server_is_blamed() {
@@ -800,6 +773,18 @@ fn who_stands_still_on_a_device_without_paths_is_named() {
 }
 
 #[test]
+fn a_workload_that_is_over_before_the_window_begins_is_told() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\nstop = \"3s\"\n\
+         [vm.web.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.web.workload]\nthreads = 1\n"
+    );
+    let run = run(&scenario("servers = 8\nservice = \"1ms\"", "driver = \"nfnic\"", &rest));
+    let notes = run["windows"][0]["notes"].to_string();
+    let told = "workload sql:scsi0:1 ended at 3 s, before the window begins at 4 s";
+    assert!(notes.contains(told), "{notes}");
+}
+
+#[test]
 fn headline_and_advice_fit_a_ticket() {
     for file in files() {
         let run = json(&["run", "--json", file.to_str().unwrap()]);
@@ -811,16 +796,4 @@ fn headline_and_advice_fit_a_ticket() {
             }
         }
     }
-}
-
-#[test]
-fn a_workload_that_is_over_before_the_window_begins_is_told() {
-    let rest = format!(
-        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\nstop = \"3s\"\n\
-         [vm.web.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.web.workload]\nthreads = 1\n"
-    );
-    let run = run(&scenario("servers = 8\nservice = \"1ms\"", "driver = \"nfnic\"", &rest));
-    let notes = run["windows"][0]["notes"].to_string();
-    let told = "workload sql:scsi0:1 ended at 3 s, before the window begins at 4 s";
-    assert!(notes.contains(told), "{notes}");
 }

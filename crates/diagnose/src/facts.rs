@@ -62,10 +62,33 @@ pub struct DeviceFacts {
     pub array_queue: Option<ArrayQueue>,
     /// What is known of the controllers of that array, where they take volumes from each other again and again.
     pub thrash: Option<Thrash>,
+    /// The window that its commands go through below the host.
+    pub window: Option<CommandWindow>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
     pub lost: Vec<(i64, i64)>,
+}
+
+/// What is known of the window that a device's commands go through below the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandWindow {
+    /// The adapter whose iSCSI sessions have it; `None` where it is the RPC slots of an NFS mount.
+    pub adapter: Option<String>,
+    /// Commands that are under way by one at most.
+    pub takes: u32,
+    /// What a command of the device waits for it in the mean, in milliseconds.
+    pub wait_ms: f64,
+}
+
+impl CommandWindow {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        match &self.adapter {
+            Some(adapter) => format!("the command window of {adapter}'s iSCSI"),
+            None => "the RPC slots of the mount".into(),
+        }
+    }
 }
 
 /// What is known of an array whose volumes go over to the controller that a command for them comes to, while

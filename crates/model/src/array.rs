@@ -15,7 +15,7 @@ use counters::{Op, Status, Time};
 
 use crate::{
     cluster::Cluster,
-    command::Command,
+    command::{Carried, Command},
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     controllers::Pair,
     fabric::Fabric,
@@ -122,6 +122,20 @@ impl Array {
     /// When the array has no such volume.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
+        self.take(now, command, &Carried::default())
+    }
+
+    /// The same with what its host's end of the way adds.
+    ///
+    /// # Panics
+    /// When the array has no such volume.
+    #[cold]
+    pub fn dispatch_carried(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
+        self.take(now, command, carried)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
         let Command { volume, host, path, op, bytes, .. } = command;
         let arrive = now + self.fabric.out_ns;
         if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
@@ -153,7 +167,7 @@ impl Array {
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
-        let transfer = self.fabric.transfer(arrive, at, op, bytes);
+        let transfer = self.fabric.transfer(arrive, at, (op, bytes), carried);
         let mut done = served + transfer.total_ns;
         match op {
             Op::Reserve => volume.reserve(done, host),
@@ -169,7 +183,7 @@ impl Array {
         let queues = port.into_iter().chain(volume.queue.as_deref_mut());
         queues.for_each(|queue| queue.enter(done));
         Answer {
-            at: done + self.fabric.back_ns,
+            at: done + self.fabric.back_ns + self.fabric.recovery_ns(carried),
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }

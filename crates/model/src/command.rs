@@ -19,6 +19,19 @@ pub struct Command {
     pub bytes: u32,
 }
 
+/// What a host's end of the way adds to a command; by default nothing, and its array's fabric says the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Round trips of a write after the first; `None` is as the array's protocol has it.
+    pub further_rounds: Option<u64>,
+    /// Nanoseconds for its port's link and on it.
+    pub link_ns: u64,
+    /// Segments of a read that are lost.
+    pub lost: u32,
+    /// Nanoseconds for which the acknowledgement of each is kept back.
+    pub ack_ns: u64,
+}
+
 impl Command {
     pub(crate) fn is_write(&self) -> bool {
         self.op.direction() == Direction::Write

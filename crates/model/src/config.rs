@@ -197,6 +197,44 @@ pub enum WriteProtocol {
     },
 }
 
+/// A host's end of its ways to arrays, where more is known of it than how many commands an adapter takes (section
+/// 7.5).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InitiatorConfig {
+    /// Bytes a second of the link of each port, in each direction, above 0.
+    pub links: Vec<u64>,
+    /// Its nexuses.
+    pub nexuses: Vec<NexusConfig>,
+    /// The nexus of each path, by the path's number on the host; a path of which nothing is known has none.
+    pub of_path: Vec<Option<u32>>,
+}
+
+/// A nexus, as SCSI calls what two ports are to each other that talk: what paths have in common which end at one port
+/// of the host and one of an array. With iSCSI it is an iSCSI session; a mount of NFS is taken for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NexusConfig {
+    /// The link that it crosses, by its place in [`InitiatorConfig::links`]; `None` is unlimited.
+    pub link: Option<usize>,
+    /// Commands that are under way by it at most, above 0; `None` is no limit.
+    pub window: Option<u32>,
+    /// How writes cross the fabric; `None` is as [`ArrayConfig::write_protocol`] says.
+    pub write_protocol: Option<WriteProtocol>,
+    /// Segments of reads that are lost; `None` is none.
+    pub loss: Option<Loss>,
+}
+
+/// Segments that are lost on the way to a host, and what that costs where an array sends them again one at a
+/// time, each when the one before is acknowledged [KB-ACK].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// The probability of a segment, above 0, at most a tenth.
+    pub share: f64,
+    /// Bytes of a segment, above 0.
+    pub segment: u32,
+    /// Nanoseconds for which the host keeps an acknowledgement back.
+    pub ack_ns: u64,
+}
+
 /// An array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {

@@ -5,7 +5,10 @@ use alloc::{vec, vec::Vec};
 
 use counters::{Op, SECOND, Time};
 
-use crate::config::{ArrayConfig, WriteProtocol};
+use crate::{
+    command::Carried,
+    config::{ArrayConfig, WriteProtocol},
+};
 
 /// The fabric between the hosts and one array.
 #[derive(Clone, Debug)]
@@ -13,9 +16,7 @@ pub(crate) struct Fabric {
     /// From the host to the array, and back.
     pub(crate) out_ns: u64,
     pub(crate) back_ns: u64,
-    /// Bytes of a write that travel with the command, and bytes of each further round trip.
-    unsolicited: u32,
-    max_burst: u32,
+    writes: Rounds,
     /// To the host and to the array; `None` is unlimited.
     links: Option<[Link; 2]>,
     /// The same of each port; empty is unlimited.
@@ -49,15 +50,10 @@ impl Fabric {
         let unlimited = config.queues.controllers.map(|_| u64::MAX);
         let rate = config.queues.port_bytes_per_sec.or(unlimited);
         let iops = config.queues.controllers.and_then(|both| both.iops);
-        let (unsolicited, max_burst) = match config.write_protocol {
-            WriteProtocol::TransferReady => (0, u32::MAX),
-            WriteProtocol::Immediate { unsolicited, max_burst } => (unsolicited, max_burst.max(1)),
-        };
         Self {
             out_ns,
             back_ns: config.round_trip_ns - out_ns,
-            unsolicited,
-            max_burst,
+            writes: Rounds::of(config.write_protocol),
             links: config.link_bytes_per_sec.map(Link::pair),
             ports: rate.map_or_else(Vec::new, |rate| {
                 vec![Link::pair(rate); config.queues.ports.max(1) as usize]
@@ -77,14 +73,24 @@ impl Fabric {
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
     ///
     /// The link of all ports comes first: what leaves it leaves it in order, so each port's sees time go
-    /// forward.
+    /// forward. The host's own link does not come before them but beside: data cross both at once, frame by frame,
+    /// so of the two waits the longer one is what counts.
     #[inline(always)]
-    pub(crate) fn transfer(&mut self, arrive: Time, port: usize, op: Op, bytes: u32) -> Transfer {
-        let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
-        let rounds = if writes { self.further_rounds(bytes) } else { 0 };
+    pub(crate) fn transfer(
+        &mut self,
+        arrive: Time,
+        port: usize,
+        (op, bytes): (Op, u32),
+        carried: &Carried,
+    ) -> Transfer {
+        let writes = is_write(op);
+        let rounds = match carried.further_rounds {
+            None if writes => self.writes.further(bytes),
+            rounds => rounds.unwrap_or(0),
+        };
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
         let (shared, of_port) = (self.links.as_mut(), self.ports.get_mut(port));
-        if shared.is_none() && of_port.is_none() {
+        if shared.is_none() && of_port.is_none() && carried.link_ns == 0 {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
         }
         let moved = if op.moves_data() { bytes } else { 0 };
@@ -92,10 +98,22 @@ impl Fabric {
         let link_ns = links.fold(0_u64, |ns, pair| {
             ns.saturating_add(pair[usize::from(writes)].send(arrive + ns, moved))
         });
+        let link_ns = link_ns.max(carried.link_ns);
         Transfer {
             total_ns: rounds_ns.saturating_add(link_ns).saturating_add(self.controller(arrive)),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },
         }
+    }
+
+    /// Nanoseconds until what was lost has been sent again, when the array has answered: segment by segment, each
+    /// when the acknowledgement of the one before it has come.
+    #[inline(always)]
+    pub(crate) const fn recovery_ns(&self, carried: &Carried) -> u64 {
+        if carried.lost == 0 {
+            return 0;
+        }
+        let each_ns = (self.out_ns + self.back_ns).saturating_add(carried.ack_ns);
+        (carried.lost as u64).saturating_mul(each_ns)
     }
 
     /// Nanoseconds that the command which has come waits for its controller.
@@ -105,10 +123,33 @@ impl Fabric {
         let gate = self.gates.as_mut().map_or(0, |gates| gates[by].send(arrive, 1));
         ns.saturating_add(gate)
     }
+}
+
+/// Whether data go to the array with a command.
+pub(crate) const fn is_write(op: Op) -> bool {
+    matches!(op, Op::Write | Op::WriteFua | Op::Ats)
+}
+
+/// How often writes cross the fabric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// Bytes of a write that travel with the command, and bytes of each further round trip.
+    unsolicited: u32,
+    max_burst: u32,
+}
+
+impl Rounds {
+    pub(crate) fn of(protocol: WriteProtocol) -> Self {
+        let (unsolicited, max_burst) = match protocol {
+            WriteProtocol::TransferReady => (0, u32::MAX),
+            WriteProtocol::Immediate { unsolicited, max_burst } => (unsolicited, max_burst.max(1)),
+        };
+        Self { unsolicited, max_burst }
+    }
 
     /// Round trips of a write after the first (sections 7.1 and 7.5).
     #[inline]
-    fn further_rounds(&self, bytes: u32) -> u64 {
+    pub(crate) fn further(&self, bytes: u32) -> u64 {
         let solicited = bytes.saturating_sub(self.unsolicited);
         if solicited <= self.max_burst {
             return u64::from(solicited > 0);
@@ -119,7 +160,7 @@ impl Fabric {
 
 /// One direction of a link, or whatever does so much a second: a FIFO station whose service is the size over the rate.
 #[derive(Clone, Debug)]
-struct Link {
+pub(crate) struct Link {
     free: Time,
     /// Nanoseconds a byte, with 32 fraction bits.
     byte_ns: u64,
@@ -131,12 +172,12 @@ impl Link {
     }
 
     /// To the host and to the array.
-    fn pair(bytes_per_sec: u64) -> [Self; 2] {
+    pub(crate) fn pair(bytes_per_sec: u64) -> [Self; 2] {
         [Self::new(bytes_per_sec), Self::new(bytes_per_sec)]
     }
 
     /// Nanoseconds until `bytes` that are there now have crossed.
-    fn send(&mut self, now: Time, bytes: u32) -> u64 {
+    pub(crate) fn send(&mut self, now: Time, bytes: u32) -> u64 {
         let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
         self.free = self.free.max(now) + crossing_ns;
         self.free.since(now)
@@ -183,7 +224,8 @@ mod tests {
             (COMSTAR, Op::Discard, 512 * KIB, 0),
             (COMSTAR, Op::Flush, 0, 0),
         ] {
-            let transfer = fabric(protocol, None).transfer(Time::ZERO, 0, op, bytes);
+            let transfer =
+                fabric(protocol, None).transfer(Time::ZERO, 0, (op, bytes), &Carried::default());
             let ns = further * 100;
             assert_eq!(transfer, Transfer { total_ns: ns, uncounted_ns: 0 }, "{protocol:?} {op:?}");
         }
@@ -192,12 +234,14 @@ mod tests {
     #[test]
     fn the_directions_of_a_link_are_apart() {
         let mut fabric = fabric(COMSTAR, Some(1_000_000_000));
+        let mut transfer =
+            |at, op, bytes| fabric.transfer(Time(at), 0, (op, bytes), &Carried::default());
         for expected in [1_000, 2_000] {
-            let read = fabric.transfer(Time::ZERO, 0, Op::Read, 1_000);
-            assert_eq!(read, Transfer { total_ns: expected, uncounted_ns: expected });
-            let write = fabric.transfer(Time::ZERO, 0, Op::Write, 1_000);
-            assert_eq!(write, Transfer { total_ns: expected, uncounted_ns: expected });
+            for op in [Op::Read, Op::Write] {
+                let transfer = transfer(0, op, 1_000);
+                assert_eq!(transfer, Transfer { total_ns: expected, uncounted_ns: expected });
+            }
         }
-        assert_eq!(fabric.transfer(Time(1_500), 0, Op::Read, 500).total_ns, 1_000);
+        assert_eq!(transfer(1_500, Op::Read, 500).total_ns, 1_000);
     }
 }

@@ -14,6 +14,7 @@ mod controllers;
 mod disks;
 mod fabric;
 mod flash_cache;
+mod initiator;
 mod pace;
 mod qos;
 mod queue;
@@ -28,13 +29,15 @@ mod write_cache;
 pub use array::{Answer, Array, PolicyWait};
 pub use arrival::Aside;
 pub use block::{Block, BlockConfig, BlockRequest, IoScheduler};
-pub use command::Command;
+pub use command::{Carried, Command};
 pub use config::{
     Access, ArrayConfig, Arrival, Background, Burst, Capacity, Controllers, Cost, Disks, Front,
-    Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck,
-    Tier, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteCache, WriteProtocol,
+    InitiatorConfig, Loss, Mix, NexusConfig, Others, Outage, Qos, Queues, ReadCache, ServerQueue,
+    Service, SizeMix, Spread, Stuck, Tier, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteCache,
+    WriteProtocol,
 };
 pub use flash_cache::{FlashCache, FlashCacheConfig};
+pub use initiator::Initiator;
 pub use request::Io;
 pub use service::ArrayUse;
 pub use workload::Workload;

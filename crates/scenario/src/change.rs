@@ -96,7 +96,7 @@ impl Scenario {
     /// Whether a virtual machine shared a device of a host, and now does not.
     fn part_device(&mut self, host: usize, device: DeviceId, vm: &str) -> bool {
         let Self { hosts, arrays, .. } = self;
-        let Host { config, targets, datastores, rdms, .. } = &mut hosts[host];
+        let Host { config, initiator, targets, datastores, rdms, .. } = &mut hosts[host];
         let is_own = |index: usize| config.vms[config.vdisks[index].vm.index()].name == vm;
         let (own, others): (Vec<usize>, Vec<usize>) = (0..config.vdisks.len())
             .filter(|index| config.vdisks[*index].device == device)
@@ -110,6 +110,9 @@ impl Scenario {
             DeviceConfig { name: name.clone(), kind: DeviceKind::Scsi, dsnro: None, ..old.clone() };
         let id = DeviceId::new(config.devices.len());
         config.devices.push(new);
+        let like = (0..config.paths.len()).filter(|path| config.paths[*path].device == device);
+        let nexuses = like.map(|path| initiator.of_path.get(path).copied().flatten());
+        let nexuses: Vec<_> = nexuses.collect();
         let paths = config.paths.iter().filter(|path| path.device == device);
         let paths = paths.enumerate().map(|(index, path)| PathConfig {
             name: format!("{}.{}.{index}", path.name, id.index()),
@@ -117,6 +120,8 @@ impl Scenario {
             ..path.clone()
         });
         let paths: Vec<_> = paths.collect();
+        initiator.of_path.resize(config.paths.len(), None);
+        initiator.of_path.extend(nexuses);
         config.paths.extend(paths);
         datastores.push(vec![name.clone()]);
         if rdms.contains(&device) {

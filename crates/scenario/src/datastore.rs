@@ -6,13 +6,15 @@ use counters::{AdapterId, DeviceId, DeviceKind, MILLISECOND};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathAccess, PathConfig, SchedPolicy};
 use knobs::{
     CONGESTION_MS, CONGESTION_SHARES, DSNRO, Driver, IoControl, Knob, PathPolicy, Transport,
+    Version,
 };
-use model::{Controllers, Qos};
+use model::{Controllers, Qos, Queues};
 
 use crate::{
-    AutomaticThreshold, Error, Target,
+    AutomaticThreshold, Error, Host, Target,
     array::{Arrays, count},
     host::{Hosts, adapter_of},
+    initiator::{self, End},
     injector,
     nouns::Names,
     reader::{Node, Table},
@@ -41,6 +43,8 @@ const KEYS: &[&str] = &[
     "paths",
     "unoptimized_paths",
     "path_policy",
+    "connections",
+    "rpc_slots",
     "scheduler",
     "dsnro",
     "depth_by_latency",
@@ -101,6 +105,10 @@ struct Common<'a> {
     /// Paths through each adapter: optimised, and others; of an array with two controllers so many to each.
     paths: (usize, usize),
     controllers: Option<Controllers>,
+    /// Target ports of the array.
+    ports: usize,
+    /// Commands that an NFS mount has under way at most, where the file says.
+    mount_window: Option<u32>,
 }
 
 impl Datastores {
@@ -233,7 +241,8 @@ impl Datastores {
         hosts: &mut Hosts,
     ) -> Result<(), Error> {
         let adapters = common.adapters(host, hosts)?;
-        let config = &mut hosts.hosts[host].config;
+        let Hosts { hosts, ways, .. } = hosts;
+        let Host { config, initiator, .. } = &mut hosts[host];
         let (optimized, others) = common.paths;
         self.paths_total += adapters.len() * (optimized + others);
         if self.paths_total > PATHS_TOTAL_MAX {
@@ -253,9 +262,16 @@ impl Datastores {
             }
         };
         for (target, adapter) in places {
+            let path = config.paths.len();
+            let port = Queues::port_of(host, path, common.ports);
+            let end = End { array: common.array, port, ports: common.ports };
+            let (c, t) = ways.add_path(initiator, (host, adapter), (path, target), &end);
+            if let Some(window) = common.mount_window {
+                initiator::add_mount(initiator, path, window);
+            }
             let vmhba = &config.adapters[adapter.index()].name;
-            let name = format!("{vmhba}:C0:T{target}:L{}", device.index());
-            let leads_to = Controllers::of_path(host, config.paths.len());
+            let name = format!("{vmhba}:C{c}:T{t}:L{}", device.index());
+            let leads_to = Controllers::of_path(host, path);
             let access = match common.controllers {
                 None if target < optimized => PathAccess::Optimized,
                 Some(_) if owner == Some(leads_to) => PathAccess::Optimized,
@@ -377,7 +393,7 @@ impl<'a> Common<'a> {
         let others = table.read("unoptimized_paths", |node| node.integer(0..=PATHS_MAX as u64))?;
         let paths = table.read("paths", |node| node.integer(1..=PATHS_MAX as u64))?;
         let paths = paths.unwrap_or(1);
-        let controllers = arrays.arrays[array].config.queues.controllers;
+        let Queues { controllers, ports, .. } = arrays.arrays[array].config.queues;
         match (controllers, table.get("unoptimized_paths")) {
             (Some(_), Some(node)) => {
                 return Err(node.error("its array has `controllers`: there are `paths` to each"));
@@ -389,12 +405,15 @@ impl<'a> Common<'a> {
             _ => {}
         }
         let others = others.unwrap_or(if controllers.is_some() { paths } else { 0 });
+        let hosts_of = hosts.find_or_all(&table, "hosts")?;
         Ok(Self {
             controllers,
+            ports: ports as usize,
+            mount_window: mount_window(&table, kind, hosts, &hosts_of)?,
             kind,
             array,
             device: device(&table, kind)?,
-            hosts: hosts.find_or_all(&table, "hosts")?,
+            hosts: hosts_of,
             paths: (paths as usize, others as usize),
             table,
         })
@@ -483,6 +502,27 @@ impl<'a> Common<'a> {
         let own = adapters.filter(|(_, adapter)| !is_network(adapter));
         Ok(own.map(|(index, _)| AdapterId::new(index)).collect())
     }
+}
+
+/// How many commands a mount has under way; only newer hosts have more than one connection for it.
+fn mount_window(
+    table: &Table<'_>,
+    kind: Kind,
+    hosts: &Hosts,
+    seen_by: &[usize],
+) -> Result<Option<u32>, Error> {
+    let named = ["connections", "rpc_slots"].iter().find_map(|key| table.get(key));
+    if let Some(node) = named.filter(|_| kind != Kind::Nfs) {
+        return Err(node.error("it goes with kind = \"nfs\""));
+    }
+    let older = |host: &&usize| hosts.hosts[**host].config.version < Version::V8_0;
+    let several = table.get("connections").filter(|node| node.integer(2..=u64::MAX).is_ok());
+    if let (Some(node), Some(host)) = (several, seen_by.iter().find(older)) {
+        let name = &hosts.hosts[*host].config.name;
+        let message = format!("host `{name}` has one for each mount; ESXi 8.0 has more");
+        return Err(node.error(&message));
+    }
+    initiator::mount_window(table)
 }
 
 /// The way out for NFS, which is the host's network; added once to a host.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use counters::{AdapterId, SECOND};
 use engine::{AdapterConfig, CompetitionUnit, DepthMode, HostConfig, ThrottleMode, WEIGHT_SCALE};
 use knobs::{Driver, Transport, Version};
+use model::InitiatorConfig;
 
 use crate::{
     Error, Host,
     array::count,
+    initiator::{Way, Ways},
     names,
     nouns::Names,
     reader::{Node, Table},
@@ -39,20 +41,23 @@ const HOST_KEYS: &[&str] = &[
 pub(crate) struct Hosts {
     pub(crate) hosts: Vec<Host>,
     pub(crate) names: Names,
+    pub(crate) ways: Ways,
 }
 
 impl Hosts {
     /// Reads every host.
     pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
         let default = root.read("esxi", version)?.unwrap_or(Version::V7_0);
-        let mut all = Self { hosts: Vec::new(), names: Names::new("host", HOSTS_MAX) };
+        let (hosts, ways) = (Vec::new(), Ways::default());
+        let mut all = Self { hosts, names: Names::new("host", HOSTS_MAX), ways };
         for (name, node) in root.named("host")? {
             let table = node.table(HOST_KEYS)?;
-            let host = host(&table, default)?;
+            let (host, ways) = host(&table, default)?;
             for member in all.names.add(&node, &name, count(&table, HOSTS_MAX)?)? {
                 let mut host = host.clone();
                 host.config.name = member;
                 all.hosts.push(host);
+                all.ways.of.push(ways.clone());
             }
         }
         if all.hosts.is_empty() {
@@ -72,13 +77,14 @@ fn version(node: &Node<'_>) -> Result<Version, Error> {
     node.choice(&Version::ALL.map(|version| (version.name(), version)))
 }
 
-fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
+fn host(table: &Table<'_>, default: Version) -> Result<(Host, Vec<Way>), Error> {
     let units = [("vm", CompetitionUnit::Vm), ("file", CompetitionUnit::File)];
     let depths = [
         ("path_value", DepthMode::PathValue),
         ("sum_of_active_paths", DepthMode::SumOfActivePaths),
     ];
     let throttles = [("kernel", ThrottleMode::Kernel), ("kb", ThrottleMode::Kb)];
+    let (adapters, ways) = adapters(table)?;
     let config = HostConfig {
         name: String::new(),
         version: table.read("esxi", version)?.unwrap_or(default),
@@ -92,15 +98,16 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
             .read("throttle", |node| node.choice(&throttles))?
             .unwrap_or(ThrottleMode::Kernel),
         weight_scale_percent: table.read("weight_scale", weight_scale)?.unwrap_or(100),
-        adapters: adapters(table)?,
+        adapters,
         devices: Vec::new(),
         paths: Vec::new(),
         vms: Vec::new(),
         vscsi: Vec::new(),
         vdisks: Vec::new(),
     };
-    Ok(Host {
+    let host = Host {
         config,
+        initiator: InitiatorConfig::default(),
         targets: Vec::new(),
         datastores: Vec::new(),
         rdms: Vec::new(),
@@ -116,7 +123,8 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         nbd: table.read("nbd", serving::nbd)?,
         sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
-    })
+    };
+    Ok((host, ways))
 }
 
 /// What a share is, from I/Os a second into hundredths.
@@ -126,7 +134,7 @@ fn weight_scale(node: &Node<'_>) -> Result<u32, Error> {
     Ok((node.number(least..=most)? * 100.0).round() as u32)
 }
 
-fn adapters(table: &Table<'_>) -> Result<Vec<AdapterConfig>, Error> {
+fn adapters(table: &Table<'_>) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> {
     let named = table.named("adapter")?;
     if named.is_empty() || named.len() > ADAPTERS_MAX {
         return Err(table.node().error(&format!(
@@ -134,16 +142,18 @@ fn adapters(table: &Table<'_>) -> Result<Vec<AdapterConfig>, Error> {
         )));
     }
     let mut seen = Names::new("adapter", ADAPTERS_MAX);
-    let mut adapters = Vec::new();
+    let (mut adapters, mut ways) = (Vec::new(), Vec::new());
     for (name, node) in named {
         seen.add(&node, &name, None)?;
-        adapters.push(adapter(name, &node)?);
+        let (adapter, way) = adapter(name, &node)?;
+        adapters.push(adapter);
+        ways.push(way);
     }
-    Ok(adapters)
+    Ok((adapters, ways))
 }
 
-fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
-    let table = node.table(&["driver", "lun_depth", "depth", "timeout"])?;
+fn adapter(name: String, node: &Node<'_>) -> Result<(AdapterConfig, Way), Error> {
+    let table = node.table(&["driver", "lun_depth", "depth", "timeout", "link", "iscsi"])?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
@@ -155,7 +165,7 @@ fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
         driver.error(&names::unknown("driver", module, hbas().map(|driver| driver.module)))
     })?;
     let lun = |node: &Node<'_>| node.integer32(driver.depth_min..=driver.depth_max);
-    Ok(AdapterConfig {
+    let adapter = AdapterConfig {
         name,
         driver,
         lun_depth: table.read("lun_depth", lun)?.unwrap_or(driver.depth_default),
@@ -163,7 +173,8 @@ fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
             .read("depth", |node| node.integer32(1..=65_536))?
             .unwrap_or(driver.adapter_depth),
         timeout_ns: table.read("timeout", Node::positive_duration)?,
-    })
+    };
+    Ok((adapter, Way::read(&table, driver)?))
 }
 
 /// The adapter of that name on a host.

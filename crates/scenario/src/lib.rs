@@ -17,6 +17,7 @@ mod fio_options;
 mod flash_cache;
 mod guest;
 mod host;
+mod initiator;
 mod injector;
 mod metadata;
 mod names;

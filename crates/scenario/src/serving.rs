@@ -41,6 +41,7 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
             return Err(emulated.error("there is no array to emulate; it is an [array.NAME]"));
         }
     }
+    refuse_ways(root)?;
     let mut is_nbd_needed = false;
     for (_, vm) in root.named("vm")? {
         let disks = vm.child("disk").map_or(Ok(Vec::new()), |disks| disks.named())?;
@@ -52,6 +53,20 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// What is between a host and arrays is there in real time: no model stands in for it.
+fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
+    let mut tables = Vec::new();
+    for (_, host) in root.named("host")? {
+        let adapters = host.child("adapter").map_or(Ok(Vec::new()), |adapters| adapters.named())?;
+        tables.extend(adapters);
+    }
+    tables.extend(root.named("datastore")?);
+    let keys = ["link", "iscsi", "connections", "rpc_slots"];
+    let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
+    let refused = named.find_map(|node| node);
+    refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))
 }
 
 /// What stands for the arrays of a file that has none: nothing is emulated with it.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
 use knobs::{Allocation, GuestOs, Knob};
-use model::{ArrayConfig, BlockConfig, FlashCacheConfig, Qos, WorkloadConfig};
+use model::{ArrayConfig, BlockConfig, FlashCacheConfig, InitiatorConfig, Qos, WorkloadConfig};
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,8 @@ pub struct AutomaticThreshold {
 pub struct Host {
     /// What the engine is built from.
     pub config: HostConfig,
+    /// Its end of its ways to arrays.
+    pub initiator: InitiatorConfig,
     /// Where the I/Os of each virtual disk go, by [`VdiskId`].
     pub targets: Vec<Target>,
     /// The datastores on each device, by [`DeviceId`]; several on a protocol endpoint.

@@ -59,6 +59,7 @@ fn summary(scenario: &Scenario) -> String {
             let (module, depths) = (adapter.driver.module, (adapter.lun_depth, adapter.depth));
             lines.push(format!("  adapter {} {module} {depths:?}", adapter.name));
         }
+        lines.push(format!("  {:?}", host.initiator));
         lines.extend(config.devices.iter().map(|device| format!("  {device:?}")));
         lines.extend(config.paths.iter().map(|path| format!("  {path:?}")));
         lines.extend(config.vms.iter().zip(&host.guests).map(|vm| format!("  {vm:?}")));

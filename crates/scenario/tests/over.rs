@@ -49,10 +49,14 @@ from = "5s"
 "#;
 
 fn parse(key: &str, value: &str) -> Result<Scenario, String> {
+    parse_in(FILE, key, value)
+}
+
+fn parse_in(file: &str, key: &str, value: &str) -> Result<Scenario, String> {
     let over = Over::new(key, value).map_err(|error| error.to_string())?;
     let none = &mut |_: &str| Err("there are no files".into());
     let beside = Beside { overs: &[over], lines: &[] };
-    Scenario::parse_with("x.toml", FILE, &beside, none).map_err(|error| error.to_string())
+    Scenario::parse_with("x.toml", file, &beside, none).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -62,6 +66,7 @@ fn a_key_with_another_value_is_as_if_the_file_said_it() {
         ("seed", "7", "duration", "seed = 7\nduration"),
         ("array.a.servers", "3", "servers = 8", "servers = 3"),
         ("host.esx.adapter.vmhba1.lun_depth", "96", "[datastore", "lun_depth = 96\n[datastore"),
+        ("host.esx.adapter.vmhba1.link", "8Gbit/s", "[datastore", "link = \"8Gbit/s\"\n[datastore"),
         ("host.*.esxi", "\"6.5\"", "count = 2", "count = 2\nesxi = \"6.5\""),
         ("datastore.ds.dsnro", "16", "[datastore.ds]", "[datastore.ds]\ndsnro = 16"),
         ("vm.one.disk.scsi0:1.shares", "low", "\"high\"", "\"low\""),
@@ -86,6 +91,31 @@ fn a_key_with_another_value_is_as_if_the_file_said_it() {
     let every = parse("workload.*.threads", "9").unwrap();
     let twice = FILE.replace("threads = 8", "threads = 9").replace("threads = 16", "threads = 9");
     assert_eq!(every, common::parse("x.toml", &twice).unwrap());
+}
+
+#[test]
+fn keys_of_the_way_to_an_array_are_among_them() {
+    const MOUNT: &str = "[datastore.ds]\nkind = \"nfs\"\nrpc_slots = 128";
+    let file = FILE.replace("qlnativefc", "iscsi_vmk").replace("[datastore.ds]", MOUNT);
+    let file = file.replace("\"iscsi_vmk\"", "\"iscsi_vmk\"\niscsi.window = 64");
+    for (key, value, was, is) in [
+        ("host.*.adapter.vmhba1.iscsi.window", "32", "window = 64", "window = 32"),
+        (
+            "host.esx.adapter.vmhba1.iscsi.initial_r2t",
+            "true",
+            "iscsi.window",
+            "iscsi.initial_r2t = true\niscsi.window",
+        ),
+        ("datastore.ds.rpc_slots", "16", "rpc_slots = 128", "rpc_slots = 16"),
+    ] {
+        assert_eq!(file.matches(was).count(), 1, "{was}");
+        let mut expected = common::parse("x.toml", &file.replace(was, is)).unwrap();
+        let actual = parse_in(&file, key, value).unwrap_or_else(|error| panic!("{key}: {error}"));
+        for (actual, expected) in actual.hosts.iter().zip(&mut expected.hosts) {
+            expected.sockets.line = actual.sockets.line;
+        }
+        assert_eq!(actual, expected, "{key}={value}");
+    }
 }
 
 /// The group of the file in two, which say themselves where they are.

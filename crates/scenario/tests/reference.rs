@@ -19,6 +19,10 @@ const SECTIONS: &[(&str, &str)] = &[
     ("volume.NAME", "[volume.v]\nx = 1"),
     ("host.NAME", "[host.h]\nx = 1"),
     ("host.NAME.adapter.NAME", "[host.h.adapter.vmhba1]\nx = 1"),
+    (
+        "host.NAME.adapter.NAME.iscsi",
+        "[host.h.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\niscsi.x = 1",
+    ),
     ("host.NAME.nbd", "[host.h]\nadapter.vmhba1.driver = \"fnic\"\nnbd.x = 1"),
     ("datastore.NAME", "[datastore.d]\nx = 1"),
     ("datastore.NAME.metadata", "[datastore.d]\nmetadata.x = 1"),

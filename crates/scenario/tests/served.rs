@@ -45,6 +45,11 @@ fn what_a_served_file_lacks_is_named() {
             STORE,
             "h.toml:2:7: key `host.h`: `nbd` is missing: where are its disks to be found?",
         ),
+        (
+            "[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\niscsi.window = 64\n",
+            STORE,
+            "h.toml:6:1: key `host.h.adapter.vmhba64.iscsi`: it is for virtual time alone: `kavg run`",
+        ),
     ];
     for (host, store, expected) in cases {
         assert_eq!(parse(&[HEAD, host, store, VM].concat()), Err(expected.to_string()));

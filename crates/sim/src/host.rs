@@ -7,7 +7,7 @@
 
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
-use model::{Array, Aside, Block, BlockRequest, Command, FlashCache, Io};
+use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
 use scenario::Face;
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     fault::{Faults, gone},
     guest::Blocks,
     key::{Class, Key},
+    nexuses::Nexuses,
     post::Post,
     watch::hand_over,
 };
@@ -54,6 +55,8 @@ pub(crate) struct Host {
     pub(crate) is_on: Vec<bool>,
     /// What arrays do with the commands of devices, if any does not answer them.
     pub(crate) faults: Option<Box<Faults>>,
+    /// The nexuses by which it reaches them, where the scenario says what these are.
+    pub(crate) nexuses: Option<Box<Nexuses>>,
     /// Which of its virtual disks are not there.
     pub(crate) gone: Vec<VdiskId>,
     /// What applications that have left kept to themselves while they were here: the virtual disk
@@ -80,7 +83,7 @@ struct Driver {
     host: usize,
     /// Where each virtual disk is.
     targets: Vec<Place>,
-    /// Whether commands are kept as well: a device may not answer them.
+    /// Whether commands are kept as well: a device may not answer them, or a nexus have no room for them.
     keeps_commands: bool,
     /// What the engine decided and is not done yet.
     left: Outputs,
@@ -111,16 +114,40 @@ impl Driver {
     /// Sends a command to its array, which says when it will answer.
     #[inline(always)]
     fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
-        let Place { array, volume, begins } = self.targets[sent.vdisk.index()];
-        let host = self.index as u32;
-        let path = u32::from(sent.path.0);
-        let block = begins + u64::from(sent.block);
-        let command = Command { volume, host, path, op: sent.op, block, bytes: sent.bytes };
+        let (array, command) = self.command(sent);
         let Some(here) = outside.arrays.get_mut(array as usize) else {
             return outside.post.command(array, self.host, sent.io, command);
         };
         let answer = here.dispatch(at, command);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
+    }
+
+    /// The same by a nexus.
+    #[cold]
+    fn send_carried<W>(
+        &self,
+        at: Time,
+        sent: Dispatch,
+        carried: Carried,
+        outside: &mut Outside<W>,
+    ) {
+        let (array, command) = self.command(sent);
+        let Some(here) = outside.arrays.get_mut(array as usize) else {
+            outside.post.command(array, self.host, sent.io, command);
+            return outside.post.carry_last(carried);
+        };
+        let answer = here.dispatch_carried(at, command, &carried);
+        outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
+    }
+
+    /// A command as its array knows it, and the array.
+    #[inline(always)]
+    fn command(&self, sent: Dispatch) -> (u32, Command) {
+        let Place { array, volume, begins } = self.targets[sent.vdisk.index()];
+        let host = self.index as u32;
+        let path = u32::from(sent.path.0);
+        let block = begins + u64::from(sent.block);
+        (array, Command { volume, host, path, op: sent.op, block, bytes: sent.bytes })
     }
 }
 
@@ -170,6 +197,7 @@ impl Host {
             is_down: false,
             is_on: config.vms.iter().map(|vm| vm.powered_on).collect(),
             faults: None,
+            nexuses: None,
             gone: Vec::new(),
             moved: Vec::new(),
             logged: 0,
@@ -179,6 +207,11 @@ impl Host {
     /// Where each virtual disk is.
     pub(crate) fn targets(&self) -> &[Place] {
         &self.driver.targets
+    }
+
+    /// What commands of its virtual disks waited so far for room in a nexus; none where nothing is said of those.
+    pub(crate) fn window_waits(&self) -> &[PolicyWait] {
+        self.nexuses.as_ref().map_or(&[], |nexuses| nexuses.waits())
     }
 
     /// Hands an input over. Commands that follow from it are on their way to the arrays then, and
@@ -199,6 +232,18 @@ impl Host {
     pub(crate) fn faults(&mut self, devices: usize) -> &mut Faults {
         (self.driver.keeps_commands, self.is_plain) = (true, false);
         self.faults.get_or_insert_with(|| Faults::new(devices))
+    }
+
+    /// By what nexuses it reaches its arrays; from now on no command is sent unseen where there are any.
+    pub(crate) fn connect(&mut self, nexuses: Option<Box<Nexuses>>) {
+        self.driver.keeps_commands |= nexuses.is_some();
+        self.nexuses = nexuses;
+    }
+
+    /// Whether answers are looked at before the engine hears of them.
+    #[inline(always)]
+    pub(crate) const fn looks_at_answers(&self) -> bool {
+        self.driver.keeps_commands
     }
 
     /// The next thing that is left to do: what the engine decided, and then what a device that was
@@ -253,7 +298,7 @@ impl Host {
     /// What waits in the guest goes to its virtual disk while that has room.
     fn dispatch<W: Watch>(&mut self, at: Time, vdisk: VdiskId, outside: &mut Outside<W>) {
         let Some((depth, _)) = self.engine.vdisk_depths(vdisk) else { return };
-        self.send(at, vdisk, |block| block.dispatch(at, depth), outside);
+        self.hand_in(at, vdisk, |block| block.dispatch(at, depth), outside);
     }
 
     /// The guests of some disks go down, or the disks go: what waits there goes to the engine, which
@@ -265,7 +310,7 @@ impl Host {
         outside: &mut Outside<W>,
     ) {
         for &vdisk in disks {
-            self.send(at, vdisk, |block| block.give_up(at), outside);
+            self.hand_in(at, vdisk, |block| block.give_up(at), outside);
         }
     }
 
@@ -274,7 +319,7 @@ impl Host {
         self.blocks.as_mut()?.cache(vdisk).map(|(cache, _)| cache)
     }
 
-    fn send<W: Watch>(
+    fn hand_in<W: Watch>(
         &mut self,
         at: Time,
         vdisk: VdiskId,
@@ -312,7 +357,7 @@ impl Host {
         match output {
             Output::Dispatch(command) => {
                 if !self.withhold(at, command, outside) {
-                    self.driver.send(at, command, outside);
+                    self.send(at, command, outside);
                 }
             }
             Output::Cancel { io, .. } => self.let_go(at, io, outside),
@@ -321,6 +366,23 @@ impl Host {
             Output::Complete { .. } => {}
         }
         None
+    }
+
+    /// Sends a command by its nexus, where that has room for it.
+    fn send<W>(&mut self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
+        let Some(nexuses) = &mut self.nexuses else { return self.driver.send(at, sent, outside) };
+        if let Some(carried) = nexuses.send(at, sent) {
+            self.driver.send_carried(at, sent, carried, outside);
+        }
+    }
+
+    /// An answer has come, whether the host waits for it or not: its nexus lets the next command go.
+    pub(crate) fn make_room<W>(&mut self, at: Time, io: IoId, outside: &mut Outside<W>) {
+        let Some(nexuses) = &mut self.nexuses else { return };
+        let is_wanted = |io| self.engine.device_of_command(io).is_some();
+        if let Some(next) = nexuses.answered(at, io, is_wanted) {
+            self.send(at, next, outside);
+        }
     }
 
     /// A command is taken back at once, unless the array answers it at this very instant or does not

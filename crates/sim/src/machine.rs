@@ -19,6 +19,7 @@ use crate::{
     events::{EventList, Pending},
     host::{Host, Outside, Place},
     key::{Class, Key, Tag},
+    nexuses::Nexuses,
     post::Post,
 };
 
@@ -121,6 +122,9 @@ impl<'a, W: Watch> Machine<'a, W> {
         let host = &self.scenario.hosts[index];
         let local = self.hosts.len();
         self.hosts.push(Host::new(index, local, targets, host));
+        let seed = stream(self.scenario.seed, Stream::Host, index);
+        let nexuses = Nexuses::new(&host.initiator, host.config.vdisks.len(), seed);
+        self.hosts[local].connect(nexuses);
         for knob in &host.settings {
             self.input(local, Time::ZERO, Input::Set(*knob));
         }
@@ -263,8 +267,11 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
         let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
-        if host.faults.is_some() && host.withhold_answer(at, input, &mut self.outside) {
-            return self.drain(key.host(), at);
+        if host.looks_at_answers() {
+            host.make_room(at, io, &mut self.outside);
+            if host.withhold_answer(at, input, &mut self.outside) {
+                return self.drain(key.host(), at);
+            }
         }
         if host.answer(at, input, &mut self.outside) {
             self.drain_often(key.host(), at);
@@ -475,6 +482,7 @@ impl Player {
 pub(crate) enum Stream {
     Array = 1,
     Workload = 2,
+    Host = 3,
 }
 
 /// The seed of a station's stream: it depends on the scenario's seed and on the station alone,

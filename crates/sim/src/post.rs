@@ -2,7 +2,7 @@
 //! host has run through a window.
 
 use counters::{IoId, Status, Time};
-use model::{Array, Command};
+use model::{Array, Carried, Command};
 
 use crate::{events::Pending, key::Key};
 
@@ -18,10 +18,13 @@ pub(crate) struct Letter {
 #[derive(Clone, Copy, Debug)]
 enum What {
     /// A command, as which of the hosts that run together knows it.
-    Command { host: u32, io: IoId, command: Command },
+    Command { host: u32, io: IoId, command: Command, carried: u32 },
     /// An answer has reached its host.
     Done(Status),
 }
+
+/// The place of what the host's end of the way adds to a command, where it adds nothing.
+const NOTHING: u32 = u32::MAX;
 
 /// The mailbox of hosts that run together.
 pub(crate) struct Post {
@@ -30,6 +33,8 @@ pub(crate) struct Post {
     pub(crate) turn: (Time, Key),
     /// In order of being sent.
     pub(crate) letters: Vec<Letter>,
+    /// What the hosts' ends of the way add to commands among them; few have any.
+    pub(crate) carried: Vec<Carried>,
     /// Answers that are not on the event list yet.
     pub(crate) answers: Vec<(Time, Pending)>,
     /// Whether an array minds how many commands are outstanding.
@@ -39,15 +44,35 @@ pub(crate) struct Post {
 impl Default for Post {
     fn default() -> Self {
         let turn = (Time::ZERO, Key::FIRST);
-        Self { turn, letters: Vec::new(), answers: Vec::new(), tells_ends: false }
+        let (letters, carried, answers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { turn, letters, carried, answers, tells_ends: false }
     }
 }
 
 impl Post {
     /// A command to an array, by a host as it is known among those that run together.
     pub(crate) fn command(&mut self, array: u32, host: usize, io: IoId, command: Command) {
-        let what = What::Command { host: host as u32, io, command };
+        let what = What::Command { host: host as u32, io, command, carried: NOTHING };
         self.letters.push(Letter { sent: self.turn, array, what });
+    }
+
+    /// What its host's end of the way adds to the last command.
+    pub(crate) fn carry_last(&mut self, with: Carried) {
+        if let Some(Letter { what: What::Command { carried, .. }, .. }) = self.letters.last_mut() {
+            *carried = self.carried.len() as u32;
+            self.carried.push(with);
+        }
+    }
+
+    /// A window is over, and all letters are read.
+    pub(crate) fn clear(&mut self) {
+        self.letters.clear();
+        self.carried.clear();
+    }
+
+    /// Lets its array read the letter in that place: its answer to a command, and when the host sees it.
+    pub(crate) fn read(&self, place: usize, arrays: &mut [Array]) -> Option<(Time, Pending)> {
+        self.letters[place].read(arrays, self)
     }
 
     /// The answer to a command has arrived.
@@ -59,13 +84,15 @@ impl Post {
 }
 
 impl Letter {
-    /// Lets the array read it: its answer to a command, and when the host sees it.
-    pub(crate) fn read(&self, arrays: &mut [Array], tells_ends: bool) -> Option<(Time, Pending)> {
+    fn read(&self, arrays: &mut [Array], post: &Post) -> Option<(Time, Pending)> {
         let array = &mut arrays[self.array as usize];
         match self.what {
-            What::Command { host, io, command } => {
-                let answer = array.dispatch(self.sent.0, command);
-                if !tells_ends {
+            What::Command { host, io, command, carried } => {
+                let answer = match post.carried.get(carried as usize) {
+                    None => array.dispatch(self.sent.0, command),
+                    Some(carried) => array.dispatch_carried(self.sent.0, command, carried),
+                };
+                if !post.tells_ends {
                     array.done(answer.status);
                 }
                 Some((answer.at, Pending::answer(host as usize, io, self.array, answer)))

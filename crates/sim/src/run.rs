@@ -3,7 +3,7 @@
 use counters::sorted::{sort, sort_by_key};
 use std::{iter, sync::Arc};
 
-use counters::{HostSnapshot, Recording, Sampler, Time};
+use counters::{HostSnapshot, Recording, Sampler, Time, VdiskId};
 use engine::{DeviceLimits, Engine};
 use knobs::CONGESTION_PERIOD_NS;
 use model::ArrayUse;
@@ -12,6 +12,7 @@ use scenario::Scenario;
 use crate::{
     Watch,
     component::{Arrays, Component},
+    host::Host,
     machine::{LogLine, Machine, PolicyWaits, Span},
     sharing::{self, Sharing},
     windows::Windows,
@@ -48,8 +49,35 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// What commands waited for policies of the arrays.
-    pub policy_waits: PolicyWaits,
+    /// What commands waited for policies of the arrays, and for room in a nexus.
+    pub waits: Waits,
+}
+
+/// What commands waited for below a host.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    /// Policies of the arrays.
+    pub policies: PolicyWaits,
+    /// Windows of the nexuses by which they are reached.
+    pub windows: PolicyWaits,
+}
+
+impl Waits {
+    fn of(arrays: &Arrays, host: &Host) -> Self {
+        let windows = (0..).map(VdiskId).zip(host.window_waits().iter().copied()).collect();
+        Self { policies: arrays.policy_waits(host), windows }
+    }
+
+    /// What was waited since.
+    fn since(&mut self, before: Self) {
+        let pairs = [(&mut self.policies, before.policies), (&mut self.windows, before.windows)];
+        for (waits, before) in pairs {
+            for ((_, wait), (_, before)) in waits.iter_mut().zip(before) {
+                wait.commands -= before.commands;
+                wait.wait_ns -= before.wait_ns;
+            }
+        }
+    }
 }
 
 /// The limits in force on a host.
@@ -163,7 +191,7 @@ struct HostRows {
     sampler: Option<Sampler>,
     samples: Recording,
     /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
-    begins: Vec<Option<(Arc<HostSnapshot>, Limits, PolicyWaits)>>,
+    begins: Vec<Option<(Arc<HostSnapshot>, Limits, Waits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -229,7 +257,7 @@ impl<W: Watch> Component<'_, W> {
                 machine.snapshot(Time::ZERO, index, host, &mut begin);
                 let begin = Arc::new(begin);
                 let mut rows = HostRows::new(self.scenario, host.index, Arc::clone(&begin));
-                rows.read(self.scenario, begin, &host.engine, || self.arrays.policy_waits(host));
+                rows.read(self.scenario, begin, &host.engine, || Waits::of(&self.arrays, host));
                 rows
             });
             rows.collect::<Vec<_>>()
@@ -252,7 +280,7 @@ fn read_hosts<'r, W: Watch>(
         let Some(rows) = rows.next() else { return };
         let mut now = std::mem::take(spare);
         machine.snapshot(at, index, &host, &mut now);
-        let waits = || arrays.policy_waits(&host);
+        let waits = || Waits::of(arrays, &host);
         let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
         *spare = Arc::try_unwrap(old).unwrap_or_default();
         if is_over {
@@ -322,7 +350,7 @@ impl HostRows {
         scenario: &Scenario,
         now: Arc<HostSnapshot>,
         engine: &Engine,
-        policy_waits: impl Fn() -> PolicyWaits,
+        waits: impl Fn() -> Waits,
     ) -> Arc<HostSnapshot> {
         let at = now.at;
         let mut over = None;
@@ -332,7 +360,7 @@ impl HostRows {
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.begins[index] = Some((Arc::clone(&now), Limits::of(engine), policy_waits()));
+                self.begins[index] = Some((Arc::clone(&now), Limits::of(engine), waits()));
             }
             if window.to == at
                 && let Some((counters_before, limits_before, waits_before)) =
@@ -342,18 +370,15 @@ impl HostRows {
                 let mut recording = sampler.recording();
                 sampler.add_row(&counters_before, &now, &mut recording);
                 let (counters, limits) = (Arc::clone(&now), Limits::of(engine));
-                let mut policy_waits = policy_waits();
-                for ((_, wait), (_, before)) in policy_waits.iter_mut().zip(waits_before) {
-                    wait.commands -= before.commands;
-                    wait.wait_ns -= before.wait_ns;
-                }
+                let mut waits = waits();
+                waits.since(waits_before);
                 self.windows[index] = Some(WindowView {
                     recording,
                     counters_before,
                     counters,
                     limits_before,
                     limits,
-                    policy_waits,
+                    waits,
                 });
             }
         }

@@ -113,12 +113,12 @@ impl Windows {
         for turn in &self.order {
             let (from, place) = (turn.from as usize, turn.order as u32 as usize);
             let post = &mut machines[from].outside.post;
-            if let Some(answer) = post.letters[place].read(&mut arrays.all, post.tells_ends) {
+            if let Some(answer) = post.read(place, &mut arrays.all) {
                 let next = &mut self.next[from];
                 *next = answer.0.min(*next);
                 post.answers.push(answer);
             }
         }
-        machines.iter_mut().for_each(|machine| machine.outside.post.letters.clear());
+        machines.iter_mut().for_each(|machine| machine.outside.post.clear());
     }
 }

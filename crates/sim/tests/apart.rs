@@ -24,7 +24,7 @@ impl Draw {
 }
 
 /// A cluster of 20 to 40 hosts on two arrays a round trip away, with whatever couples hosts through
-/// them: full queues, curves, reservations, policies, links, controllers. Constant services and even arrivals make ties.
+/// them: full queues, curves, reservations, policies, links, controllers, nexuses. Constant services and even arrivals make ties.
 fn cluster(seed: u64) -> String {
     let mut draw = Draw(seed);
     let mut text =
@@ -53,9 +53,14 @@ fn cluster(seed: u64) -> String {
         text += "[datastore.slow.metadata]\nrate = 400\nlock = \"scsi2\"\n";
     }
     let hosts = 20 + draw.below(21);
+    let adapter = draw.one(&[
+        "driver = \"fnic\"",
+        "driver = \"fnic\"\nlink = \"8Gbit/s\"",
+        "driver = \"iscsi_vmk\"\niscsi = { window = 24, loss = \"1%\", ack_timer = \"1ms\" }",
+    ]);
     let _ = write!(
         text,
-        "[host.esx]\ncount = {hosts}\nboot = \"3ms\"\n[host.esx.adapter.vmhba1]\ndriver = \"fnic\"\n"
+        "[host.esx]\ncount = {hosts}\nboot = \"3ms\"\n[host.esx.adapter.vmhba1]\n{adapter}\n"
     );
     for host in 1..=hosts {
         for (vm, datastore) in ["fast", "slow"].into_iter().enumerate() {

@@ -85,6 +85,16 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "command-window",
+        [
+            "DAVG, or GAVG of NFS, far above the latency that the array reports, and QUED 0: kavg names it in \
+        runs of scenarios, which know it. A capture has no row that tells it from a slow array.",
+            "Widen the window on the target, or give it more paths; NFS: more connections.",
+            "Do not raise depths or DSNRO: more commands only wait for the same window.",
+            "A slow array: then the array reports the latency itself.",
+        ],
+    ),
+    (
         "noisy-neighbour",
         [
             "One VM holds most slots of a full device; another with few commands waits \

@@ -127,6 +127,45 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        names: &[
+            "iSCSI",
+            "transport",
+            "command window",
+            "MaxCmds",
+            "DelayedAck",
+            "delayed ack",
+            "port binding",
+        ],
+        title: "Transport: what is between host and array",
+        sections: &[
+            (
+                "What it is",
+                "Round trips of a write (by FC two, by iSCSI one where its data go along), the \
+                links of ports, and of iSCSI a command window: so many commands of all devices \
+                behind a target port are under way, MaxCmds (128) at most [ELA].",
+            ),
+            (
+                "It shows",
+                "In DAVG, and not in the latency that the array reports. What waits for a window is \
+                in no queue that esxtop has: QUED is 0.",
+            ),
+            (
+                "Delayed ACK",
+                "Costs nothing without loss [S4]. Where an array sends lost segments again one at a \
+                time, each waits for a timer of 100 to 500 ms [KB-ACK].",
+            ),
+            (
+                "In kavg",
+                "Keys of an adapter in the scenario file: link, iscsi; of an NFS datastore: \
+                connections, rpc_slots (kavg help guides/transport).",
+            ),
+            (
+                "Read it",
+                "$ esxcli iscsi adapter param get -A ADAPTER\n$ esxcli iscsi networkportal list",
+            ),
+        ],
+    },
+    Topic {
         names: &["Little's law", "Littles law", "Little"],
         title: "Little's law: outstanding = rate x latency",
         sections: &[

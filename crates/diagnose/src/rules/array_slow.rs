@@ -7,12 +7,9 @@
 use counters::Counter;
 
 use super::{
-    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded,
-<<<<<<< HEAD
-    latency_evidence, number, path_thrash, steady, sufferers,
-=======
-    device_depth::explains_nfs, latency_evidence, number, steady, sufferers,
->>>>>>> diag
+    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
+    crowd::Crowded, device_depth::explains_nfs, latency_evidence, number, path_thrash, steady,
+    sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -35,10 +32,12 @@ const LARGE_KIB: f64 = 256.0;
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices().filter(|device| !explains_nfs(case, device));
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
-    let is_told = |device: &Device<'_>| {
-        array_qos::applies(case, device) || path_thrash::known(case, device).is_some()
+    let is_told_elsewhere = |device: &&Device<'_>| {
+        array_qos::applies(case, device)
+            || path_thrash::known(case, device).is_some()
+            || command_window::explains(case, device)
     };
-    for device in devices.filter(|device| !is_told(device)) {
+    for device in devices.filter(|device| !is_told_elsewhere(device)) {
         let crowded = Crowded::of(case, device);
         if crowded.as_ref().is_some_and(|crowded| crowded.is_told_elsewhere(case)) {
             continue;

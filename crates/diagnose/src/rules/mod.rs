@@ -9,6 +9,7 @@ mod array_qos;
 mod array_slow;
 mod at_rest;
 mod behind;
+mod command_window;
 mod crowd;
 mod device_depth;
 mod dsnro;
@@ -102,6 +103,7 @@ impl Cause {
             Self::NoisyNeighbour => &noisy_neighbour::RULE,
             Self::ArrayQos => &array_qos::RULE,
             Self::ArraySlow => &array_slow::RULE,
+            Self::CommandWindow => &command_window::RULE,
             Self::AdaptiveThrottling => &adaptive_throttling::RULE,
             Self::Sioc => &sioc::RULE,
             Self::Dsnro => &dsnro::RULE,
@@ -305,7 +307,11 @@ impl Case<'_> {
             finding.caution = None;
             finding.do_not = vec![cost];
         }
-        if self.is_slow_for_all(device, samples) {
+        if let Some(told) = command_window::instead_of_deeper(self, device) {
+            finding.changes.clear();
+            finding.caution = None;
+            finding.do_not = vec![told];
+        } else if self.is_slow_for_all(device, samples) {
             finding.changes.clear();
             finding.caution = None;
             finding.do_not = vec![

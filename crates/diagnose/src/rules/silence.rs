@@ -439,7 +439,7 @@ mod tests {
     fn what_waits_in_the_host_for_longer_than_a_row_is_not_unanswered() {
         // 16 commands, one of which goes every 15 s: 240 s each in the end, and 2 ms below the host.
         let mut bench = Bench::new(24);
-        let goes = |s: usize| if s % 3 == 0 { 0.2 } else { 0.0 };
+        let goes = |s: usize| if s.is_multiple_of(3) { 0.2 } else { 0.0 };
         let vm = bench.device("naa.1", 64).vm("a").iops_when(goes).davg(2.0).kavg(120_000.0);
         vm.sampled(|_| 0).queued(|_| 16);
         bench.only(Cause::IopsLimit, &Facts::default());
@@ -450,7 +450,7 @@ mod tests {
         // 10 a second are one command of 512 KiB in 1.6 s. Before, nothing held them.
         let mut bench = Bench::new(24);
         bench.interval_s(1);
-        let goes = |s: usize| if s < 9 { 500.0 } else { f64::from(u8::from(s % 3 == 0)) };
+        let goes = |s: usize| if s < 9 { 500.0 } else { f64::from(u8::from(s.is_multiple_of(3))) };
         let vm = bench.device("naa.1", 64).vm("a").iops_when(goes).davg(2.0).size_kib(512.0);
         vm.kavg_when(|s| if s < 9 { 0.0 } else { 23_000.0 }).sampled(|_| 0);
         vm.queued(|s| if s < 9 { 0 } else { 15 });

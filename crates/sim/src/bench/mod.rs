@@ -18,8 +18,8 @@ use engine::{
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Front, Mix, Others, Queues, ServerQueue, Service, SizeMix,
-    Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Front, InitiatorConfig, Mix, Others, Queues, ServerQueue,
+    Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
@@ -270,6 +270,7 @@ impl Model {
             datastores: vec![Vec::new(); self.devices],
             rdms: Vec::new(),
             guests: vec![GuestOs::Linux; self.vms_per_host],
+            initiator: InitiatorConfig::default(),
             boot_ns: 0,
             settings: Vec::new(),
             policies: Vec::new(),
