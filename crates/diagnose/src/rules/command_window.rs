@@ -131,8 +131,8 @@ fn fix(window: &CommandWindow, name: &str) -> Change {
         )
         .risking("A server and a host have so many connections in all.", "Take them away again"),
         Some(adapter) => changes::look(
-            "Widen the window on the target, if it is less than MaxCmds; or use more paths at a time by Round \
-             Robin, over more ports of the host or the target: each has a window of its own.",
+            "Widen the window on the target, if it is less than MaxCmds; or use more paths by Round Robin: each \
+             port has a window of its own.",
             vec![
                 format!("esxcli iscsi adapter param get -A {}", changes::shell(adapter)),
                 format!("esxcli storage nmp path list -d {}", changes::shell(name)),
