@@ -47,7 +47,7 @@ fn a_table_has_a_line_for_each_point_and_marks_the_knee() {
     // All of a group, where its number is what is turned: as the whole stack, for there are no others.
     let over = ["--over", "vm.db.count=2,32", "--window", "one", "--vm", "db", "--vm", "db-1"];
     let said = kavg(&[&["sweep", "s3-vms-per-datastore"][..], &over].concat());
-    let row = said.out.lines().find(|line| line.trim_start().starts_with("32 ")).unwrap();
+    let row = said.out.lines().find(|line| line.trim_start().starts_with("32  ")).unwrap();
     let cells: Vec<_> = row.split_whitespace().collect();
     let [.., iops, ms, _, _] = cells[..] else { panic!("{row}") };
     assert_eq!([iops, ms], [cells[1], cells[3]], "{}", said.out);

@@ -39,7 +39,11 @@ impl<'a> Held<'a> {
     fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
         let flow = &device.flow;
         let window = case.facts.device(flow.name).window.as_ref()?;
-        let free_ms = flow.per_command(&device.busy, Flow::davg)? - window.wait_ms;
+        let mean_ms = flow.per_command(&device.busy, Flow::davg)?;
+        if window.wait_ms < POLICY_COUNTS * mean_ms {
+            return None;
+        }
+        let free_ms = mean_ms - window.wait_ms;
         let counts = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
         let spell = device.spell(counts)?;
         let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
@@ -194,11 +198,12 @@ mod tests {
 
     #[test]
     fn a_window_that_nobody_waits_for_is_none() {
-        assert!(
-            slow(4.0, &["naa.1"])
-                .diagnose(&Default::default(), &facts(&["naa.1"], 0.1))
-                .findings
-                .is_empty()
-        );
+        let mut jumping = Bench::new(6);
+        let vm = jumping.device("naa.1", 128).vm("naa.1");
+        vm.iops_when(|_| 30_000.0).davg_when(|s| if s < 2 { 0.7 } else { 2.4 });
+        for (bench, wait_ms) in [(slow(4.0, &["naa.1"]), 0.1), (jumping, 0.0)] {
+            let verdict = bench.diagnose(&Default::default(), &facts(&["naa.1"], wait_ms));
+            assert!(verdict.findings.is_empty(), "{:?}", verdict.findings);
+        }
     }
 }
