@@ -22,6 +22,7 @@ macro_rules! ids {
             }
 
             /// The row of this id in its table.
+            #[inline]
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize

@@ -49,6 +49,7 @@ impl Op {
     ];
 
     /// The direction under which the I/O is counted.
+    #[inline]
     #[must_use]
     pub const fn direction(self) -> Direction {
         // A table, because which way the next one goes cannot be predicted.

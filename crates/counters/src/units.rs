@@ -38,6 +38,7 @@ impl Time {
 impl Add<u64> for Time {
     type Output = Self;
 
+    #[inline]
     fn add(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
