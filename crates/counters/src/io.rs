@@ -98,6 +98,9 @@ impl Sense {
         Self { key: 4, code: 0x4c, qualifier: 0 },
     ];
 
+    /// Logical unit not accessible, target port in standby state: the other controller has the device [SPC].
+    pub const STANDBY: Self = Self { key: 2, code: 4, qualifier: 0x0b };
+
     /// Whether it says that the device is gone for good.
     #[must_use]
     pub fn is_permanent_loss(self) -> bool {

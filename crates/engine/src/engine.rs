@@ -5,7 +5,7 @@
 
 use alloc::string::String;
 
-use counters::{DeviceId, HostSnapshot, IoId, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, IoId, PathId, Time, VdiskId};
 
 use crate::{
     Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State, stack::Stack,
@@ -160,6 +160,15 @@ impl Engine {
         };
         let disk = usize::from(self.stack.ios[id.slot()].vdisk);
         is_out.then(|| self.stack.vdisks[disk].device)
+    }
+
+    /// How often the host had the device of a path taken over by the other controller of an active/passive array,
+    /// for want of a path to the one that has it; `None` where its policy has each command do that, or the host does
+    /// not have the path.
+    #[must_use]
+    pub fn takeovers(&self, path: PathId) -> Option<u32> {
+        let device = self.stack.paths.get(path.index())?.device;
+        self.stack.devices[device.index()].selector.takeovers()
     }
 
     /// The depth of a virtual disk and that of its adapter; `None` when the host does not have it.

@@ -85,6 +85,9 @@ impl Stack {
             Some(state) if state.is_with_driver() => id.slot(),
             _ => return told,
         };
+        if sense == Sense::STANDBY {
+            return self.follow(PathId(self.ios[io].path));
+        }
         if !sense.is_permanent_loss() {
             return told;
         }
@@ -100,6 +103,13 @@ impl Stack {
             Outage::Lost(_) => told,
             _ => Status::PathLost,
         }
+    }
+
+    /// The other controller of the array has the device: the command is sent again by the path that is in use then.
+    fn follow(&mut self, path: PathId) -> Status {
+        let device = self.paths[path.index()].device;
+        self.devices[device.index()].selector.follow(path, &self.paths);
+        Status::PathLost
     }
 
     fn lose_path(&mut self, path: PathId, id: DeviceId, sense: Sense, out: &mut impl Sink) {

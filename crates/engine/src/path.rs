@@ -5,7 +5,9 @@
 //! one path, nothing waits here; it does when the limit is the sum over several.
 //!
 //! Active-optimised paths are used; others only when no such path is up, but for those to a controller
-//! that takes the device over when it is asked. A device without a path holds its queue (all paths down).
+//! that takes the device over when it is asked. When the array says of a path that it is on standby, the
+//! other controller has the device, and the host goes there. A device without a path holds its queue
+//! (all paths down).
 
 use alloc::vec::Vec;
 
@@ -178,6 +180,10 @@ pub(crate) struct Selector {
     /// I/Os that the latency policy still sends to the current path to measure it.
     probes_left: u32,
     next_evaluation: Time,
+    /// Whether optimized and standby paths have changed places, because the array's other controller has the device.
+    is_away: bool,
+    /// How often this host had it taken over.
+    takeovers: u32,
 }
 
 impl Selector {
@@ -190,6 +196,8 @@ impl Selector {
             bytes: 0,
             probes_left: 0,
             next_evaluation: Time::ZERO,
+            is_away: false,
+            takeovers: 0,
         }
     }
 
@@ -257,6 +265,39 @@ impl Selector {
     pub(crate) fn avoid(&mut self, path: PathId, all: &[Path]) {
         if self.in_use == Some(path) {
             self.turn_on(all);
+        }
+    }
+
+    /// The array says of a path that its other controller has the device. The host goes there; where it has no path
+    /// to it, it has the device brought to where it has one.
+    #[cold]
+    pub(crate) fn follow(&mut self, path: PathId, all: &[Path]) {
+        if self.access(path, all) == PathAccess::Optimized {
+            self.change_sides(all);
+        }
+        if self.in_use.is_some_and(|path| self.access(path, all) == PathAccess::Standby) {
+            self.takeovers = self.takeovers.wrapping_add(1);
+            self.change_sides(all);
+        }
+    }
+
+    fn change_sides(&mut self, all: &[Path]) {
+        (self.is_away, self.in_use) = (!self.is_away, None);
+        self.refresh(all);
+    }
+
+    /// How often this host had the device taken over by the array's other controller; `None` where each command
+    /// does, for the policy does not look at who has it.
+    pub(crate) fn takeovers(&self) -> Option<u32> {
+        (self.policy != PathPolicy::Fixed).then_some(self.takeovers)
+    }
+
+    /// How good a path is now.
+    fn access(&self, path: PathId, all: &[Path]) -> PathAccess {
+        match (all[path.index()].access, self.is_away) {
+            (PathAccess::Optimized, true) => PathAccess::Standby,
+            (PathAccess::Standby, true) => PathAccess::Optimized,
+            (access, _) => access,
         }
     }
 
@@ -348,10 +389,10 @@ impl Selector {
     fn is_usable(&self, at: usize, all: &[Path]) -> bool {
         let path = &all[self.paths[at].index()];
         let optimized_is_up = || {
-            let mut of_device = self.paths.iter().map(|id| &all[id.index()]);
-            of_device.any(|other| other.is_usable() && other.access == PathAccess::Optimized)
+            let mut usable = self.paths.iter().filter(|id| all[id.index()].is_usable());
+            usable.any(|id| self.access(*id, all) == PathAccess::Optimized)
         };
-        let is_good = match (path.access, self.policy) {
+        let is_good = match (self.access(self.paths[at], all), self.policy) {
             (PathAccess::Optimized, _) | (PathAccess::Standby, PathPolicy::Fixed) => true,
             (PathAccess::Standby, PathPolicy::MostRecentlyUsed) => {
                 self.in_use == Some(self.paths[at])
@@ -368,5 +409,7 @@ records! {
         sampled, sampled_ns,
     }
     Stays { taken, left, path_ns, adapter_ns, driver_ns }
-    Selector { paths, policy, in_use, ios, bytes, probes_left, next_evaluation }
+    Selector {
+        paths, policy, in_use, ios, bytes, probes_left, next_evaluation, is_away, takeovers,
+    }
 }

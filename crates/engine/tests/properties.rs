@@ -327,6 +327,34 @@ fn a_standby_path_is_taken_by_fixed_as_its_first_and_by_mru_as_its_last() {
     assert_eq!(goes_by(policy(PathPolicy::Fixed)), 0);
 }
 
+#[test]
+fn a_host_follows_a_device_to_the_other_controller_and_has_it_taken_over_where_it_can_not() {
+    let mut host = impatient();
+    host.paths[0].access = PathAccess::Standby;
+    host.devices[0].path_policy = PathPolicy::MostRecentlyUsed;
+    let mut bench = Bench::new(host);
+    let mut goes_by = |input: Option<Input>, standby: usize| {
+        input.into_iter().for_each(|input| assert!(bench.input(input)));
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+        let mut paths = vec![bench.out[0].path.0];
+        for _ in 0..standby {
+            bench.answer(0, Status::CheckCondition(Sense::STANDBY));
+            paths.push(bench.out[0].path.0);
+        }
+        bench.answer(0, Status::Good);
+        (paths, bench.engine.takeovers(PathId(0)))
+    };
+    let up = |path, up| Some(Input::Path { path: PathId(path), up });
+    let policy = |policy| Some(Input::Set(Knob::PathPolicy { device: DeviceId(0), policy }));
+    assert_eq!(goes_by(None, 0), (vec![1], Some(0)));
+    assert_eq!(goes_by(None, 1), (vec![1, 0], Some(0)), "it is there");
+    assert_eq!(goes_by(policy(PathPolicy::ROUND_ROBIN), 0), (vec![0], Some(0)), "and stays");
+    assert_eq!(goes_by(up(0, false), 0), (vec![1], Some(0)), "it was brought back by another host");
+    assert_eq!(goes_by(None, 1), (vec![1, 1], Some(1)), "there is no other path");
+    assert_eq!(goes_by(up(0, true), 0), (vec![1], Some(1)));
+    assert_eq!(goes_by(policy(PathPolicy::Fixed), 0), (vec![0], None));
+}
+
 /// What the paths of a device have carried is told by each of them as the driver saw it, and what
 /// failed without a path by none.
 #[test]

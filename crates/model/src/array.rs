@@ -11,13 +11,13 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use counters::{Op, Status, Time};
+use counters::{Op, Sense, Status, Time};
 
 use crate::{
     cluster::Cluster,
     command::{Carried, Command},
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
-    controllers::Pair,
+    controllers::{Pair, Unheld},
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
@@ -116,7 +116,7 @@ impl Array {
     /// A command that is refused is answered after one round trip: TASK SET FULL or BUSY at the limit
     /// of a queue, its port's or its volume's (section 7.3), RESERVATION CONFLICT while another host has the
     /// LUN reserved (section 7.4). What comes to a controller that is out of order is not answered: it is
-    /// PATH LOST when its host has found that out.
+    /// PATH LOST when its host has found that out. [`Sense::STANDBY`] is the answer to one that follows its volume.
     ///
     /// # Panics
     /// When the array has no such volume.
@@ -147,9 +147,12 @@ impl Array {
             ports => {
                 let at = Queues::port_of(host as usize, path as usize, ports);
                 if let Some(both) = &mut self.controllers {
-                    match both.hold(arrive, at, command.volume) {
+                    match both.hold(arrive, at, command.volume, carried.follows) {
                         Ok(held) => self.fabric.held = held,
-                        Err(lost) => return self.lose(lost),
+                        Err(Unheld::Lost(at)) => return self.lose(at),
+                        Err(Unheld::Standby) => {
+                            return self.refuse(arrive, Status::CheckCondition(Sense::STANDBY));
+                        }
                     }
                 }
                 at

@@ -30,6 +30,9 @@ pub struct Carried {
     pub lost: u32,
     /// Nanoseconds for which the acknowledgement of each is kept back.
     pub ack_ns: u64,
+    /// Whether its host would rather hear that an active/passive array has the volume at its other controller than
+    /// have it brought to this one.
+    pub follows: bool,
 }
 
 impl Command {

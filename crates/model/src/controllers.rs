@@ -6,6 +6,9 @@
 //!            port of the other one -- extra ---^      no owner: until the other one has taken over
 //! ```
 //!
+//! Without ALUA (active/passive) one of the two answers for a volume at a time. A command that comes to the other one has it
+//! brought there, or is told where it is, as its host wants it: that is what sets off path thrash, and what ends it.
+//!
 //! What a command waits here is added to its service, as time on a link is.
 
 use alloc::boxed::Box;
@@ -37,6 +40,11 @@ struct Owned {
 }
 
 impl Owned {
+    /// Who has it, or will have it when it has gone over.
+    const fn goes_to(&self) -> usize {
+        if self.leaves { 1 - self.owner } else { self.owner }
+    }
+
     /// When a controller has it for a command that comes to it, where only the one that has it may answer; and
     /// whether it goes over for that: whatever waits at a controller is answered when it has come there.
     fn bring(&mut self, at: usize, arrive: Time, takeover_ns: u64) -> (Time, bool) {
@@ -54,6 +62,14 @@ impl Owned {
     }
 }
 
+/// Why nobody works on a command.
+pub(crate) enum Unheld {
+    /// The controller is out of order: its host gives it up then.
+    Lost(Time),
+    /// The other controller has the volume.
+    Standby,
+}
+
 impl Pair {
     pub(crate) fn new(config: &Controllers, volumes: &[VolumeConfig]) -> Self {
         let owned = |volume: &VolumeConfig| Owned {
@@ -69,10 +85,15 @@ impl Pair {
         self.handed_over
     }
 
-    /// A command for a volume arrives at a port: who works on it, and how long it is held before that; or when
-    /// its host gives it up, because nobody is there.
+    /// A command for a volume arrives at a port: who works on it, and how long it is held before that.
     #[cold]
-    pub(crate) fn hold(&mut self, arrive: Time, port: usize, volume: u32) -> Result<Held, Time> {
+    pub(crate) fn hold(
+        &mut self,
+        arrive: Time,
+        port: usize,
+        volume: u32,
+        follows: bool,
+    ) -> Result<Held, Unheld> {
         let at = Controllers::of_port(port);
         let volume = &mut self.volumes[volume as usize];
         let Controllers { extra_ns, takeover_ns, outages, dead_after_ns, active_passive, .. } =
@@ -80,7 +101,11 @@ impl Pair {
         if outages[at].holds(arrive) {
             let known = outages[at].from + dead_after_ns;
             // A host that takes the path to be up all the same does not ask without an end at one instant.
-            return Err(if arrive < known { known } else { arrive + dead_after_ns.max(SECOND) });
+            let lost = if arrive < known { known } else { arrive + dead_after_ns.max(SECOND) };
+            return Err(Unheld::Lost(lost));
+        }
+        if active_passive && follows && volume.goes_to() != at {
+            return Err(Unheld::Standby);
         }
         let (owner, ready) = if active_passive {
             let (ready, goes_over) = volume.bring(at, arrive, takeover_ns);

@@ -53,10 +53,15 @@ impl<'a, W: Watch> Component<'a, W> {
             let mut machine = Machine::new(scenario, players, watch);
             for &host in group {
                 let targets = scenario.hosts[host].targets.iter().enumerate();
+                let is_passive = |array: usize| {
+                    let controllers = scenario.arrays[array].config.queues.controllers;
+                    controllers.is_some_and(|both| both.active_passive)
+                };
                 let targets = targets.map(|(disk, target)| Place {
                     array: arrays.place(scenario, target.array),
                     volume: target.volume,
                     begins: extents.begins(scenario, host, disk),
+                    is_passive: is_passive(target.array),
                 });
                 machine.add_host(host, targets.collect());
             }

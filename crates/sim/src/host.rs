@@ -5,6 +5,8 @@
 //! All else that the engine says is kept until it has done with its input, because it may lead to the
 //! next one: so are commands where a device of the host does not answer as it should.
 
+use std::collections::BTreeMap;
+
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
 use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
@@ -57,6 +59,8 @@ pub(crate) struct Host {
     pub(crate) faults: Option<Box<Faults>>,
     /// The nexuses by which it reaches them, where the scenario says what these are.
     pub(crate) nexuses: Option<Box<Nexuses>>,
+    /// How often it had each volume of an active/passive array taken over, as the array and the volume have heard.
+    takeovers: BTreeMap<(u32, u32), u32>,
     /// Which of its virtual disks are not there.
     pub(crate) gone: Vec<VdiskId>,
     /// What applications that have left kept to themselves while they were here: the virtual disk
@@ -74,6 +78,8 @@ pub(crate) struct Place {
     pub(crate) volume: u32,
     /// Where it begins on the array, in blocks of 4 KiB.
     pub(crate) begins: u64,
+    /// Whether one of the array's controllers alone answers for it at a time.
+    pub(crate) is_passive: bool,
 }
 
 /// What does as the engine of a host says.
@@ -143,7 +149,7 @@ impl Driver {
     /// A command as its array knows it, and the array.
     #[inline(always)]
     fn command(&self, sent: Dispatch) -> (u32, Command) {
-        let Place { array, volume, begins } = self.targets[sent.vdisk.index()];
+        let Place { array, volume, begins, .. } = self.targets[sent.vdisk.index()];
         let host = self.index as u32;
         let path = u32::from(sent.path.0);
         let block = begins + u64::from(sent.block);
@@ -188,8 +194,8 @@ impl Host {
             driver: Driver {
                 index,
                 host: local,
+                keeps_commands: targets.iter().any(|target| target.is_passive),
                 targets,
-                keeps_commands: false,
                 left: Outputs::default(),
             },
             seats: vec![Vec::new(); config.vdisks.len()],
@@ -198,6 +204,7 @@ impl Host {
             is_on: config.vms.iter().map(|vm| vm.powered_on).collect(),
             faults: None,
             nexuses: None,
+            takeovers: BTreeMap::new(),
             gone: Vec::new(),
             moved: Vec::new(),
             logged: 0,
@@ -370,10 +377,23 @@ impl Host {
 
     /// Sends a command by its nexus, where that has room for it.
     fn send<W>(&mut self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
-        let Some(nexuses) = &mut self.nexuses else { return self.driver.send(at, sent, outside) };
-        if let Some(carried) = nexuses.send(at, sent) {
-            self.driver.send_carried(at, sent, carried, outside);
+        let nexuses = self.nexuses.as_mut();
+        let carried = nexuses.map_or(Some(Carried::default()), |nexuses| nexuses.send(at, sent));
+        if let Some(carried) = carried {
+            let follows = self.follows(sent);
+            self.driver.send_carried(at, sent, Carried { follows, ..carried }, outside);
         }
+    }
+
+    /// Whether a command goes where its volume is, and does not have it brought to where it comes: the first one after
+    /// the host has found no other way does that.
+    fn follows(&mut self, sent: Dispatch) -> bool {
+        let Place { array, volume, is_passive, .. } = self.driver.targets[sent.vdisk.index()];
+        let takeovers = if is_passive { self.engine.takeovers(sent.path) } else { None };
+        takeovers.is_some_and(|now| {
+            let heard = self.takeovers.insert((array, volume), now);
+            heard.unwrap_or_default() == now
+        })
     }
 
     /// An answer has come, whether the host waits for it or not: its nexus lets the next command go.

@@ -1,6 +1,6 @@
 //! Keys of events and tags of I/Os: small numbers packed into one word.
 
-use counters::Status;
+use counters::{Sense, Status};
 use scenario::WORKLOADS_OF_DISK_MAX;
 
 /// What an event is; earlier variants first at the same instant.
@@ -38,10 +38,12 @@ impl Key {
     const IO_SHIFT: u32 = 3;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
-    /// By the number that an answer's status has in a key. The arrays here give no sense.
+    /// By the number that an answer's status has in a key. The arrays here give one sense.
     const STATUSES: [Status; 1 << Self::IO_SHIFT] = {
         let mut all = [Status::Aborted; 1 << Self::IO_SHIFT];
         all.split_at_mut(Status::ALL.len()).0.copy_from_slice(&Status::ALL);
+        let standby = Status::CheckCondition(Sense::STANDBY);
+        all[standby.code() as usize] = standby;
         all
     };
 

@@ -47,7 +47,9 @@ fn cluster(seed: u64) -> String {
             "controllers = { iops = 90000, active_passive = true, takeover = \"0.1ms\" }\n",
         ]);
         let _ = write!(text, "[array.{array}]\n{service}\nround_trip = \"{round_trip}\"\n{more}");
-        let _ = write!(text, "[datastore.{array}]\narray = \"{array}\"\n");
+        let policy = draw.one(&["fixed", "mru", "rr"]);
+        let _ =
+            write!(text, "[datastore.{array}]\narray = \"{array}\"\npath_policy = \"{policy}\"\n");
     }
     if draw.below(2) == 0 {
         text += "[datastore.slow.metadata]\nrate = 400\nlock = \"scsi2\"\n";

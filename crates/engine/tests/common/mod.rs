@@ -49,6 +49,7 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
         1 => Just(Status::TaskSetFull),
         1 => Just(Status::ReservationConflict),
         1 => select(&Sense::PERMANENT_LOSS[..]).prop_map(Status::CheckCondition),
+        1 => Just(Status::CheckCondition(Sense::STANDBY)),
         1 => any::<(u8, u8, u8)>().prop_map(|(key, code, qualifier)| {
             Status::CheckCondition(Sense { key, code, qualifier })
         }),
