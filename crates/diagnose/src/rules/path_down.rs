@@ -2,8 +2,8 @@
 //!
 //! Where it is known which paths are down, nothing is inferred.
 //!
-//! A path that the latency policy of round robin leaves looks like a lost one: where it may be that, both are said and
-//! nothing is to be mended.
+//! A path that the latency policy of round robin leaves looks like a lost one, and so does one to a controller of an
+//! active/passive array that its volume has left: where it may be that, both are said and nothing is to be mended.
 //!
 //! A path that rests is no lost path: round robin sends 1,000 commands down one before it takes
 //! the next [ELA], so only silence over many such turns counts.
@@ -33,8 +33,9 @@ const TURNS_OF_OTHERS: f64 = 2.0;
 /// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
 const LASTING: usize = 2;
 
-/// The plug-in that may go by latency.
+/// The plug-in that may go by latency, and the one that goes by its first path wherever a volume is.
 const ROUND_ROBIN: &str = "VMW_PSP_RR";
+const FIXED: &str = "VMW_PSP_FIXED";
 
 /// A path that carries nothing any more, and since when.
 struct Lost<'a> {
@@ -283,17 +284,43 @@ fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)
     )];
-    match left_by_latency(case, lost, &before).filter(|_| !any_failed) {
-        Some(why) => leave(&mut finding, device, &why),
+    let whole = carried_all(lost, &before);
+    let by_latency = left_by_latency(case, lost, &before, whole);
+    match by_latency.or_else(|| followed(case, lost, whole)).filter(|_| !any_failed) {
+        Some(left) => leave(&mut finding, device, &left),
         None => advise(case, &mut finding, &[device], spell),
     }
     Some(finding)
 }
 
+/// Why a path may be left that looks like a lost one.
+struct Left {
+    why: String,
+    /// What decides, and in which list.
+    sign: &'static str,
+    list: &'static str,
+}
+
+/// Whether a path carried everything that its device did while it carried anything; but for the sample in which it
+/// stopped.
+fn carried_all(lost: &Lost<'_>, before: &[usize]) -> bool {
+    const ALL: f64 = 0.95;
+    let Lost { device, path, .. } = lost;
+    let mut its: Vec<usize> =
+        before.iter().copied().filter(|&s| carries(device, path, s)).collect();
+    its.truncate(its.len().saturating_sub(1).max(1));
+    let all = device.flow.mean_rate(&its).map(|all| ALL * all);
+    reaches(path.flow.mean_rate(&its), all)
+}
+
 /// Why the latency policy of round robin may have left a path, of which it is not known that it is down: it sends
 /// everything down the path that took least when it last looked [DOC67].
-fn left_by_latency(case: &Case<'_>, lost: &Lost<'_>, before: &[usize]) -> Option<String> {
-    const ALL: f64 = 0.95;
+fn left_by_latency(
+    case: &Case<'_>,
+    lost: &Lost<'_>,
+    before: &[usize],
+    whole: bool,
+) -> Option<Left> {
     const SLOWER: f64 = 1.1;
     let Lost { device, path, .. } = lost;
     let is_none =
@@ -307,29 +334,36 @@ fn left_by_latency(case: &Case<'_>, lost: &Lost<'_>, before: &[usize]) -> Option
     let others = others.filter_map(|other| other.flow.per_command(before, Flow::davg));
     let (own, least) =
         (path.flow.per_command(before, Flow::davg)?, others.fold(f64::INFINITY, f64::min));
-    if own > SLOWER * least {
+    let which = if whole {
+        "the one that carried everything, as this did".into()
+    } else if own > SLOWER * least {
         let [own, least] = [own, least].map(number);
-        return Some(format!(
-            "one that is slower than another, as this was with {own} ms to {least}"
-        ));
-    }
-    let all = device.flow.mean_rate(before).map(|all| ALL * all);
-    reaches(path.flow.mean_rate(before), all)
-        .then(|| "the one that carried everything, as this did".into())
+        format!("one that is slower than another, as this was with {own} ms to {least}")
+    } else {
+        return None;
+    };
+    let why = format!("the latency policy of Round Robin leaves {which}");
+    Some(Left { why, sign: "policy=latency", list: "nmp device" })
+}
+
+/// Why a host that used one path may have left it for its volume: the other controller of an active/passive array has
+/// that, because another host had it taken over [ELA: MRU for active/passive arrays].
+fn followed(case: &Case<'_>, lost: &Lost<'_>, whole: bool) -> Option<Left> {
+    let paths = case.facts.device(lost.device.flow.name).paths.as_ref();
+    let stays = paths.is_some_and(|paths| paths.policy == FIXED);
+    let why = "a host leaves the controller of an active/passive array that another one had its volume taken from";
+    (whole && !stays).then(|| Left { why: why.into(), sign: "State: standby", list: "core path" })
 }
 
 /// What is said of a path that may be left as well as lost.
-fn leave(finding: &mut Finding, device: &Device<'_>, why: &str) {
+fn leave(finding: &mut Finding, device: &Device<'_>, left: &Left) {
     let device = changes::shell(device.flow.name);
     let of_device = format!("esxcli storage nmp device list -d {device}");
-    finding.sentence += &format!(
-        " It is lost, or left: the latency policy of Round Robin leaves {why}. `policy=latency` in `{of_device}` decides."
-    );
+    let Left { why, sign, list } = left;
+    let sign = format!("`{sign}` in `esxcli storage {list} list -d {device}`");
+    finding.sentence += &format!(" It is lost, or left: {why}. {sign} decides.");
     finding.confidence = 0.5;
-    finding.raise_confidence.insert(
-        0,
-        format!("`policy=latency` in `{of_device}` is a path that is left and needs nothing"),
-    );
+    finding.raise_confidence.insert(0, format!("{sign} is a path that is left and needs nothing"));
     finding.changes = vec![changes::look(
         "See which it is: by the policy of the device, and by whether the path is dead.",
         vec![of_device, format!("esxcli storage core path list -d {device}")],
@@ -440,9 +474,9 @@ mod tests {
         assert!(finding.sentence.contains("All 3 paths over vmhba1"), "{}", finding.sentence);
     }
 
-    /// One path is left by the latency policy or lost; which, only its host knows.
+    /// One path is left, by the latency policy or for its volume, or lost; which, only its host knows.
     #[test]
-    fn a_path_that_the_latency_policy_may_have_left_is_no_lost_one_yet() {
+    fn a_path_that_may_be_left_is_no_lost_one_yet() {
         let paths = |policy: &str, round_robin_iops| {
             let mut facts = Facts::default();
             let paths =
@@ -455,7 +489,7 @@ mod tests {
         let shared = |path: usize, sample: usize| if sample < 5 { 0.5 } else { path as f64 };
         let alone = |path: usize, sample: usize| f64::from(u8::from((sample < 5) == (path == 0)));
         type Share = fn(usize, usize) -> f64;
-        let table: [(Share, f64, Facts, f64, &str); 7] = [
+        let table: [(Share, f64, Facts, f64, &str); 9] = [
             (shared, 1.0, Facts::default(), 0.7, "Redundancy is lost"),
             (
                 shared,
@@ -475,6 +509,8 @@ mod tests {
             (shared, 2.0, version(Version::V6_5), 0.7, "Redundancy is lost"),
             (alone, 1.0, version(Version::V7_0), 0.5, "that carried everything, as this did"),
             (alone, 1.0, paths("VMW_PSP_FIXED", None), 0.7, "Redundancy is lost"),
+            (alone, 1.0, paths("VMW_PSP_MRU", None), 0.5, "`State: standby` in"),
+            (alone, 1.0, version(Version::V6_5), 0.5, "that another one had its volume taken from"),
         ];
         for (share, slower, facts, confidence, says) in table {
             let mut bench = Bench::new(10);
