@@ -115,7 +115,10 @@ impl Pair {
             let outage = outages[volume.owner];
             let is_out = outage.holds(arrive);
             if is_out || arrive >= outage.until {
-                let since = if is_out { outage.from } else { outage.until };
+                // One that was out of order itself begins when it is back.
+                let other = outages[1 - volume.owner];
+                let begins = if arrive < other.until { Time::ZERO } else { other.until };
+                let since = if is_out { outage.from.max(begins) } else { outage.until };
                 volume.ready = since + takeover_ns;
             }
             (if is_out { 1 - volume.owner } else { volume.owner }, volume.ready)

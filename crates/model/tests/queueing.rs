@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
+use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Sense, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Controllers, Cost, Front,
-    Io, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck,
-    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Carried, Command, Controllers, Cost,
+    Front, Io, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread,
+    Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -291,6 +291,48 @@ fn a_volume_is_its_controller_s_until_that_fails_and_when_it_is_back() {
     assert_eq!(read(60_000, 1, 0), (60_100, Status::Good), "its own now");
     assert_eq!(read(201_000, 0, 0), (205_100, Status::Good), "waits until it is given back");
     assert_eq!(read(300_000, 1, 0), (300_130, Status::Good));
+}
+
+#[test]
+fn a_controller_that_failed_too_takes_over_when_it_is_back() {
+    let mut read = two_controllers(|both| {
+        both.outages[0] = Outage { from: Time(10_000), until: Time::NEVER };
+        both.outages[1] = Outage { from: Time(12_000), until: Time(100_000) };
+    });
+    assert_eq!(read(11_000, 1, 0), (15_100, Status::Good));
+    assert_eq!(read(101_000, 1, 0), (105_100, Status::Good));
+    assert_eq!(read(101_000, 1, 1), (105_100, Status::Good), "its own too");
+}
+
+#[test]
+fn without_alua_a_host_that_follows_hears_where_its_volume_is() {
+    let mut both = Controllers {
+        iops: None,
+        extra_ns: 0,
+        takeover_ns: 5_000,
+        dead_after_ns: 0,
+        active_passive: true,
+        outages: [Outage::NONE; 2],
+    };
+    both.outages[1] = Outage { from: Time(50_000), until: Time::NEVER };
+    let mut config = array(servers(65_536, 100, Spread::Constant));
+    (config.queues.ports, config.queues.controllers) = (2, Some(both));
+    let mut array = Array::new(&config, 1);
+    let mut read = |now, path, follows| {
+        let read = Command { volume: 0, host: 0, path, op: Op::Read, block: 0, bytes: 512 };
+        let carried = Carried { follows, ..Carried::default() };
+        let answer = array.dispatch_carried(Time(now), read, &carried);
+        (answer.at.0, answer.status)
+    };
+    let standby = Status::CheckCondition(Sense::STANDBY);
+    assert_eq!(read(0, 1, true), (0, standby));
+    assert_eq!(read(0, 0, true), (100, Status::Good));
+    assert_eq!(read(1_000, 1, false), (6_100, Status::Good), "it is brought there");
+    assert_eq!(read(1_000, 0, true), (1_000, standby), "and goes there");
+    assert_eq!(read(2_000, 1, true), (6_100, Status::Good));
+    assert_eq!(read(3_000, 0, false), (11_100, Status::Good), "and back, once it has come");
+    assert_eq!(read(4_000, 1, true), (4_000, standby));
+    assert_eq!(read(60_000, 1, true).1, Status::PathLost, "who is out of order says nothing");
 }
 
 #[test]
