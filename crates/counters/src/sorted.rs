@@ -1,10 +1,7 @@
 //! Order without a copy of the library's sort for each type: that is 3 to 8 KB of the program, a hundred times. Where
 //! few things are put in order, and seldom, one sort of their places serves all.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    vec::Vec,
-};
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 /// Puts items in order; equals stay as they were.
@@ -38,28 +35,8 @@ fn places(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> 
     order
 }
 
-/// A map of pairs, of which the last of a key counts. That of the library sorts them first.
-pub fn map_of<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
-    let mut map = BTreeMap::new();
-    for (key, value) in pairs {
-        map.insert(key, value);
-    }
-    map
-}
-
-/// A set of items.
-pub fn set_of<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
-    let mut set = BTreeSet::new();
-    for item in items {
-        set.insert(item);
-    }
-    set
-}
-
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-
     use super::*;
 
     #[test]
@@ -78,9 +55,6 @@ mod tests {
             sort(&mut ours);
             theirs.sort_unstable();
             assert_eq!(ours, theirs);
-            assert_eq!(map_of(items.clone()), items.iter().copied().collect());
-            assert_eq!(set_of(items.clone()), items.into_iter().collect());
         }
-        assert_eq!(map_of(vec![(1, 'a'), (1, 'b')])[&1], 'b');
     }
 }
