@@ -221,15 +221,16 @@ impl Inside<'_> {
         let limits = self.whole.limits.devices[device];
         let competed = self.whole.counters.devices[device].engagements > 0;
         let limits_ms = [self.shown_limit(device, entity, KAVG_MS), self.limit(device, KAVG_MS)];
-        let ratio = |sample: usize, least_ms: f64| {
+        let waits = |sample: usize, least_ms: f64| {
             let rate = self.at(entity, Counter::Commands, sample).max(f64::MIN_POSITIVE);
             let waiting = self.at(entity, Counter::MeanQueued, sample);
+            let counts = least_ms.min(WAIT_PART * self.at(entity, Counter::DriverLatency, sample));
+            waiting.min(waiting * 1000.0 / rate / counts.max(f64::MIN_POSITIVE))
+        };
+        let ratio = |sample: usize, least_ms: f64| {
             let depth = self.at(entity, Counter::DeviceQDepth, sample).max(1.0);
             let used = self.at(entity, Counter::MeanActive, sample) / depth;
-            let counts = least_ms.min(WAIT_PART * self.at(entity, Counter::DriverLatency, sample));
-            share(used, FULL)
-                .min(waiting)
-                .min(waiting * 1000.0 / rate / counts.max(f64::MIN_POSITIVE))
+            share(used, FULL).min(waits(sample, least_ms))
         };
         let is_dsnro = |sample: usize| {
             competed && self.at(entity, Counter::DeviceQDepth, sample) as u32 == limits.dsnro
@@ -242,8 +243,13 @@ impl Inside<'_> {
             shown.or(hidden.map(|_| false))
         };
         let by = |dsnro: bool| met(&|sample| is_dsnro(sample) == dsnro);
+        // DQLEN at the instants of the samples does not tell what was between them.
+        let between = || self.ratios(|s| if competed { waits(s, limits_ms[0]) } else { 0.0 });
         let unless_throttled = |met: Option<bool>| met.map(|sure| sure && !throttled);
-        let (by_dsnro, by_driver) = (unless_throttled(by(true)), unless_throttled(by(false)));
+        let (by_dsnro, by_driver) = (
+            unless_throttled(by(true).or_else(|| between().map(|_| false))),
+            unless_throttled(by(false)),
+        );
         // Where both limits are the same number, raising one alone changes nothing: either name
         // is right then.
         let vms: BTreeSet<_> =

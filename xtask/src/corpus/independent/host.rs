@@ -98,8 +98,8 @@ pub(super) struct DeviceNow {
     pub(super) service_ms: f64,
     pub(super) servers: f64,
     pub(super) cap_iops: Option<f64>,
-    /// Wait for a slot of the adapter: below the device's queue, above the driver.
-    pub(super) adapter_ms: f64,
+    /// Wait of each path for a slot of its adapter: below the device's queue, above the driver.
+    pub(super) adapters_ms: Vec<f64>,
     /// Kernel time that is no queue.
     pub(super) kernel_ms: f64,
     /// No command completes.
@@ -116,6 +116,13 @@ pub(super) struct DeviceNow {
     pub(super) split: f64,
     /// The part of the traffic of each path.
     pub(super) shares: Vec<f64>,
+}
+
+impl DeviceNow {
+    /// The mean wait for a slot of an adapter.
+    pub(super) fn adapter_ms(&self) -> f64 {
+        self.shares.iter().zip(&self.adapters_ms).map(|(share, wait_ms)| share * wait_ms).sum()
+    }
 }
 
 /// A host in one interval.
@@ -182,7 +189,7 @@ impl Device {
             service_ms: self.service_ms,
             servers: self.servers,
             cap_iops: None,
-            adapter_ms: 0.0,
+            adapters_ms: vec![0.0; self.paths.len()],
             kernel_ms: 0.0,
             silent: false,
             late: (0.0, 0.0),

@@ -82,7 +82,7 @@ fn settle(device: &DeviceNow, flows: &[&FlowNow], wait_ms: f64) -> Vec<Served> {
     for _ in 0..ROUNDS {
         let in_flight = active(&served);
         let mut answer_ms = device.service_ms * (1.0 + (in_flight - 1.0).max(0.0) / device.servers)
-            + device.adapter_ms;
+            + device.adapter_ms();
         if let Some(cap) = device.cap_iops {
             answer_ms = f64::max(answer_ms, in_flight / cap * 1e3);
         }

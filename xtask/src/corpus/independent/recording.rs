@@ -141,7 +141,14 @@ fn watch(host: &Host, moment: &mut Moment, random: &mut Random) -> Row {
         let mut total = Io::default();
         worlds.iter().for_each(|world| total.add(*world));
         total.depth = depth;
-        let paths: Vec<Io> = now.shares.iter().map(|share| total.part(*share)).collect();
+        let each = now.shares.iter().zip(&now.adapters_ms);
+        let path = |(share, wait_ms): (&f64, &f64)| {
+            let mut io = total.part(*share);
+            let more_ms = io.commands() * (wait_ms - now.adapter_ms());
+            (io.adapter_queue, io.kernel) = (io.adapter_queue + more_ms, io.kernel + more_ms);
+            io
+        };
+        let paths: Vec<Io> = each.map(path).collect();
         for (path, io) in host.devices[device].paths.iter().zip(&paths) {
             row.adapters[path.adapter].add(*io);
         }
@@ -164,7 +171,9 @@ fn solve(host: &Host, moment: &mut Moment) -> Vec<Served> {
         for _ in 0..30 {
             let wait_ms = (low + high) / 2.0;
             for (device, now) in host.devices.iter().zip(&mut moment.devices) {
-                now.adapter_ms = wait_ms * share(device, now, adapter);
+                let waits = device.paths.iter().zip(&mut now.adapters_ms);
+                let waits = waits.filter(|(path, _)| path.adapter == adapter);
+                waits.for_each(|(_, own_ms)| *own_ms = wait_ms);
             }
             served = serve_all(host, moment);
             if in_driver(host, moment, &served, adapter) > slots {
@@ -188,7 +197,7 @@ fn in_driver(host: &Host, moment: &Moment, served: &[Served], adapter: usize) ->
     flows
         .map(|(flow, served)| {
             let now = &moment.devices[flow.device];
-            let driver_ms = (served.davg_ms - now.adapter_ms).max(0.0);
+            let driver_ms = (served.davg_ms - now.adapter_ms()).max(0.0);
             share(&host.devices[flow.device], now, adapter) * served.iops * driver_ms / 1e3
         })
         .sum()
@@ -295,7 +304,7 @@ fn sample_flow(
     let reads = (commands * wants.reads).round().min(commands).max(0.0) / interval_s;
     let overhead_ms = queue::OVERHEAD_MS * random.between(0.0, 2.0);
     let wait_ms = (served.wait_ms + served.hold_ms) * late;
-    let kernel_ms = wait_ms + now.adapter_ms + now.kernel_ms + overhead_ms;
+    let kernel_ms = wait_ms + now.adapter_ms() + now.kernel_ms + overhead_ms;
     let driver_ms = (served.stack_ms(now) * late - kernel_ms).max(0.02);
     let mut io = Io {
         reads,
@@ -305,7 +314,7 @@ fn sample_flow(
         driver: rate * driver_ms,
         kernel: rate * kernel_ms,
         device_queue: rate * wait_ms,
-        adapter_queue: rate * now.adapter_ms,
+        adapter_queue: rate * now.adapter_ms(),
         failed: rate * now.failed,
         split: rate * now.split,
         ..Io::default()
