@@ -139,7 +139,8 @@ impl Row<'_> {
             }
             Kind::World => {
                 let world = name.rsplit('-').next().unwrap_or(name);
-                ["", &format!("{world} {}", own(self.entity.vm).unwrap_or_default())].map(clean)
+                let of = own(self.entity.vm).or(self.entity.process.as_deref());
+                ["", &format!("{world} {}", of.unwrap_or_default())].map(clean)
             }
             Kind::VirtualDisk => {
                 let vm = own(self.entity.vm).unwrap_or_default();

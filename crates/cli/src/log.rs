@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use counters::SECOND;
+use counters::{DeviceId, SECOND};
 use engine::Event;
-use sim::{LogLine, Logged, in_words};
+use sim::{CopyEnd, LogLine, Logged, in_words};
 
 use crate::{
     report::Report,
@@ -45,8 +45,21 @@ fn shown(report: &Report, line: &LogLine) -> String {
 
 /// What kind of line it is, and the device that it is about.
 pub(crate) fn event<'a>(report: &'a Report, line: &LogLine) -> (&'static str, Option<&'a str>) {
-    let Logged::Event(event) = line.what else { return ("refused", None) };
-    let (name, device) = match event {
+    let config = &report.scenario.hosts[line.host].config;
+    let (name, device) = match line.what {
+        Logged::Refused(_) => return ("refused", None),
+        Logged::Copied { to, end, .. } => {
+            let name = if end == CopyEnd::GivenUp { "copy-given-up" } else { "copied" };
+            (name, config.vdisks[to.index()].device)
+        }
+        Logged::Event(event) => of_event(event),
+    };
+    (name, Some(&config.devices[device.index()].name))
+}
+
+/// The same of an event of the engine.
+const fn of_event(event: Event) -> (&'static str, DeviceId) {
+    match event {
         Event::DepthChanged { device, .. } => ("dqlen", device),
         Event::AllPathsDown { device } => ("all-paths-down", device),
         Event::ApdTimedOut { device } => ("apd-timed-out", device),
@@ -54,9 +67,7 @@ pub(crate) fn event<'a>(report: &'a Report, line: &LogLine) -> (&'static str, Op
         Event::PathsBack { device } => ("paths-back", device),
         Event::Congestion { device, .. } => ("congestion", device),
         Event::ExternalWorkload { device } => ("external-workload", device),
-    };
-    let config = &report.scenario.hosts[line.host].config;
-    (name, Some(&config.devices[device.index()].name))
+    }
 }
 
 /// What a line says, without time and host.
@@ -64,5 +75,17 @@ pub(crate) fn text(report: &Report, line: &LogLine) -> String {
     match &line.what {
         Logged::Refused(why) => format!("refused: {why}"),
         Logged::Event(event) => in_words(*event, &report.scenario.hosts[line.host].config),
+        Logged::Copied { from, to, end } => {
+            let host = &report.scenario.hosts[line.host];
+            let disk = host.disk_name(*from);
+            let device = &host.config.devices[host.config.vdisks[to.index()].device.index()].name;
+            match end {
+                CopyEnd::Copied(nanos) => {
+                    let seconds = *nanos as f64 / SECOND as f64;
+                    format!("`{disk}` is copied to {device} after {seconds:.3} s, and goes on there")
+                }
+                CopyEnd::GivenUp => format!("the copy of `{disk}` to {device} is given up"),
+            }
+        }
     }
 }

@@ -9,7 +9,9 @@ use knobs::{Allocation, Knob};
 use model::Controllers;
 
 use crate::{
-    Action, Error, Face, Given, Host, TimedEvent, names,
+    Action, CopyConfig, Error, Face, Given, Host, TimedEvent,
+    copy::{self, Copied},
+    names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
     resolve, storage_policy,
@@ -77,9 +79,14 @@ pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Er
             site.place(vm, host, &to)?;
         }
     }
+    let mut copied = Copied::default();
     for (to, vms) in migrations().filter(|(to, _)| to.is_table()) {
         for vm in site.vms.names.find(&vms)? {
-            let (datastore, disks) = relocation(&to, site, &site.vms.vms[vm])?;
+            let Relocation { datastore, disks, copy } =
+                relocation(&to, site, &site.vms.vms[vm])?;
+            if copy.is_some() {
+                copied.add(vm, &disks, &to);
+            }
             for disk in disks {
                 if site.vms.vms[vm].disks[disk].cache.is_some() {
                     return Err(to.error("a disk with a flash cache stays on its datastore"));
@@ -88,13 +95,22 @@ pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Er
             }
         }
     }
-    Ok(())
+    copied.add_movers(site)
 }
 
-/// `{ datastore = "gold-2", disk = "scsi0:1" }`: where to, and the disks by their positions in the VM,
-/// all of them when none is named.
-fn relocation(node: &Node<'_>, site: &Site, vm: &Vm) -> Result<(usize, Vec<usize>), Error> {
-    let table = node.table(&["datastore", "disk"])?;
+/// Where disks go.
+struct Relocation {
+    datastore: usize,
+    /// Their positions in the VM.
+    disks: Vec<usize>,
+    /// How they are copied, where that is simulated.
+    copy: Option<CopyConfig>,
+}
+
+/// `{ datastore = "gold-2", disk = "scsi0:1", copy = { ... } }`; all disks when none is named.
+fn relocation(node: &Node<'_>, site: &Site, vm: &Vm) -> Result<Relocation, Error> {
+    let table = node.table(&["datastore", "disk", "copy"])?;
+    let copy = table.read("copy", copy::read)?;
     let datastore = site.datastores.names.find_one(&table.need("datastore")?)?;
     let of_file = |position: usize| vm.disks[position].moved.unwrap_or(position);
     let mut disks = Vec::new();
@@ -104,7 +120,7 @@ fn relocation(node: &Node<'_>, site: &Site, vm: &Vm) -> Result<(usize, Vec<usize
     if disks.is_empty() {
         disks.extend((0..vm.disks.len()).filter(|disk| of_file(*disk) == *disk));
     }
-    Ok((datastore, disks))
+    Ok(Relocation { datastore, disks, copy })
 }
 
 /// Reads every event, ascending in time, and tries each on its host.
@@ -158,7 +174,7 @@ pub(crate) fn read(
     for Placed { event, .. } in &events {
         let comes = match event.action {
             Action::Attach(object) => object,
-            Action::Relocate { to, .. } => Object::Vdisk(to),
+            Action::Relocate { to, .. } | Action::Copy { to, .. } => Object::Vdisk(to),
             _ => continue,
         };
         if first_of(&events, event.host, comes) == Some(&event.action) {
@@ -185,7 +201,9 @@ fn before_moves(site: &Site) -> Vec<Host> {
 fn first_of<'e>(events: &'e [Placed<'_>], host: usize, part: Object) -> Option<&'e Action> {
     let is_it = |action: &Action| match *action {
         Action::Attach(object) | Action::Detach { object, .. } => object == part,
-        Action::Relocate { from, to } => [from, to].map(Object::Vdisk).contains(&part),
+        Action::Relocate { from, to } | Action::Copy { from, to, .. } => {
+            [from, to].map(Object::Vdisk).contains(&part)
+        }
         _ => false,
     };
     let mine = events.iter().filter(|placed| placed.event.host == host);
@@ -273,9 +291,9 @@ impl<'s> Course<'s> {
     /// The storage policy that a disk has after what was done to it.
     fn given(&self, at: Time, host: usize, action: &Action) -> Option<Given> {
         let vdisk = match *action {
-            Action::Set(Knob::Allocation { vdisk, .. }) | Action::Relocate { to: vdisk, .. } => {
-                vdisk
-            }
+            Action::Set(Knob::Allocation { vdisk, .. })
+            | Action::Relocate { to: vdisk, .. }
+            | Action::Copy { to: vdisk, .. } => vdisk,
             _ => return None,
         };
         Some(Given { at, host, vdisk, policy: self.hosts[host].policy_of[vdisk.index()] })
@@ -364,7 +382,7 @@ impl<'s> Course<'s> {
     fn relocate(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
-            let (datastore, disks) = relocation(deed, self.site, vm)?;
+            let Relocation { datastore, disks, copy } = relocation(deed, self.site, vm)?;
             let before = actions.len();
             for disk in disks {
                 let was = self.now(index, disk);
@@ -374,7 +392,14 @@ impl<'s> Course<'s> {
                 self.moved.insert((index, disk), is);
                 for (host, place) in &vm.places {
                     let (from, to) = (place.vdisks[was], place.vdisks[is]);
-                    actions.push((*host, Action::Relocate { from, to }));
+                    let action = match copy {
+                        None => Action::Relocate { from, to },
+                        Some(config) => {
+                            let mover = [was, is].map(|at| self.site.vms.movers[&(index, at)]);
+                            Action::Copy { from, to, mover, config }
+                        }
+                    };
+                    actions.push((*host, action));
                     actions.extend(self.take_along(*host, from, to));
                 }
             }

@@ -8,6 +8,7 @@ mod array;
 mod block;
 mod change;
 mod component;
+mod copy;
 mod datastore;
 mod error;
 mod event;
@@ -43,7 +44,7 @@ pub use names::is_member;
 pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{
-    Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, FlashCache, Given, Host,
+    Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, Expectation, Face, FlashCache, Given, Host,
     Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window,
     Workload,
 };

@@ -1,24 +1,29 @@
 //! The settings of a file are tried on the engine itself, without I/O, so that what a host would
 //! refuse in the middle of a run is refused where the file asks for it.
 
-use counters::Time;
-use engine::{Engine, Error, Input, Object, VdiskConfig};
+use counters::{Time, VdiskId};
+use engine::{Engine, Error, Input, Object};
 use knobs::Knob;
 
 use crate::{Action, Host};
 
 impl Host {
+    /// A virtual disk by its VM and its name there.
+    #[must_use]
+    pub fn disk_name(&self, vdisk: VdiskId) -> String {
+        let disk = &self.config.vdisks[vdisk.index()];
+        format!("{}:{}", self.config.vms[disk.vm.index()].name, disk.name)
+    }
+
     /// What the engine says no to, with the names of the host.
     #[must_use]
     pub fn refusal(&self, error: &Error) -> String {
         let config = &self.config;
-        let disk =
-            |disk: &VdiskConfig| format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
         let name = |noun, id: usize| match noun {
             "adapter" => config.adapters[id].name.clone(),
             "device" => config.devices[id].name.clone(),
             "path" => config.paths[id].name.clone(),
-            _ => disk(&config.vdisks[id]),
+            _ => self.disk_name(VdiskId::new(id)),
         };
         match error {
             Error::InUse(noun, id) => format!("{noun} `{}` is in use", name(noun, *id)),
@@ -65,7 +70,7 @@ impl Rehearsal {
             Action::Detach { object, drain } => {
                 self.part(host, at, Input::Detach { object, drain })
             }
-            Action::Relocate { from, to } => {
+            Action::Relocate { from, to } | Action::Copy { from, to, .. } => {
                 self.event(host, at, &Action::Attach(Object::Vdisk(to)))?;
                 let object = Object::Vdisk(from);
                 self.part(host, at, Input::Detach { object, drain: true })

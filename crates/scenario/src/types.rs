@@ -297,6 +297,17 @@ pub enum Action {
         /// The same one where it is from now on.
         to: VdiskId,
     },
+    /// A virtual disk is copied to another device while its VM runs, and goes on there when all of it is copied.
+    Copy {
+        /// The virtual disk where it was.
+        from: VdiskId,
+        /// The same one where it is to be: it is attached now, and gets writes to what is copied.
+        to: VdiskId,
+        /// The data mover's disks, which lie where those two do.
+        mover: [VdiskId; 2],
+        /// How.
+        config: CopyConfig,
+    },
     /// A workload starts; index into [`Scenario::workloads`].
     StartWorkload(usize),
     /// A workload stops; index into [`Scenario::workloads`].
@@ -312,6 +323,17 @@ pub enum Action {
         /// Its virtual disks: here, and there.
         disks: Vec<(VdiskId, VdiskId)>,
     },
+}
+
+/// How the data mover copies a virtual disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyConfig {
+    /// Bytes of the disk, whole sectors, above 0.
+    pub bytes: u64,
+    /// Bytes of a read, and of the write that follows it: whole sectors, above 0.
+    pub chunk_bytes: u32,
+    /// Chunks at a time, above 0.
+    pub outstanding: u32,
 }
 
 /// What an array does with the commands of a device.

@@ -122,6 +122,8 @@ pub(crate) struct Vms {
     /// VMs that each host was given: it deals its own to datastores in turn.
     dealt: Vec<usize>,
     vdisks_total: usize,
+    /// The data mover's disk that lies where that of a VM in a position does, of disks that are copied.
+    pub(crate) movers: BTreeMap<(usize, usize), VdiskId>,
 }
 
 /// Everything that has a name.
@@ -144,6 +146,7 @@ impl Site {
             names: Names::new("VM", VMS_MAX),
             dealt: vec![0; hosts.hosts.len()],
             vdisks_total: 0,
+            movers: BTreeMap::new(),
         };
         let policies = Policies::read(root)?;
         hosts.hosts.iter_mut().for_each(|host| host.policies.clone_from(&policies.all));
@@ -396,33 +399,63 @@ impl Site {
         let Some(target) = on.volume else {
             return Err(node.error(NOT_VMFS));
         };
-        let name = "metadata".to_string();
-        let controller = Controller::Nvme;
+        let (name, disk) = (format!("vmfs.{}", on.name), "metadata".to_owned());
+        let place = self.add_process(host, name, [(disk, datastore, target)], node)?;
+        Ok(place.vdisks[0])
+    }
+
+    /// Adds the data mover of a VM, with a disk that lies where each of those at some positions does.
+    pub(crate) fn add_mover(
+        &mut self,
+        index: usize,
+        positions: &[usize],
+        node: &Node<'_>,
+    ) -> Result<(), Error> {
+        let vm = &self.vms.vms[index];
+        let disks = positions.iter().map(|at| &vm.disks[*at]);
+        let disks: Vec<_> =
+            disks.map(|disk| (disk.name.clone(), disk.datastore, disk.target)).collect();
+        let place = self.add_process(vm.home, format!("svmotion.{}", vm.name), disks, node)?;
+        let keys = positions.iter().map(|at| (index, *at));
+        self.vms.movers.extend(keys.zip(place.vdisks));
+        Ok(())
+    }
+
+    /// Adds a system process of a host, with disks on datastores.
+    fn add_process(
+        &mut self,
+        host: usize,
+        name: String,
+        disks: impl IntoIterator<Item = (String, usize, Target)>,
+        node: &Node<'_>,
+    ) -> Result<Place, Error> {
+        let disks = disks.into_iter().map(|(name, datastore, target)| Disk {
+            name,
+            datastore,
+            adapter: 0,
+            target,
+            allocation: Allocation::default(),
+            policy: None,
+            image: None,
+            block: None,
+            cache: None,
+            moved: None,
+        });
+        let disks: Vec<_> = disks.collect();
+        let (controller, count) = (Controller::Nvme, disks.len() as u32);
         self.vms.vms.push(Vm {
-            name: format!("vmfs.{}", on.name),
+            name,
             guest: GuestOs::Linux,
             home: host,
-            disks: vec![Disk {
-                name,
-                datastore,
-                adapter: 0,
-                target,
-                allocation: Allocation::default(),
-                policy: None,
-                image: None,
-                block: None,
-                cache: None,
-                moved: None,
-            }],
+            disks,
             places: BTreeMap::new(),
-            adapters: vec![Adapter { bus: "nvme", number: 0, controller, disks: 1 }],
+            adapters: vec![Adapter { bus: "nvme", number: 0, controller, disks: count }],
             on: true,
             system: true,
             pvscsi: None,
             timeout_ns: None,
         });
-        let place = self.place(self.vms.vms.len() - 1, host, node)?;
-        Ok(place.vdisks[0])
+        self.place(self.vms.vms.len() - 1, host, node)
     }
 }
 

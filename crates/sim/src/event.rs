@@ -2,13 +2,16 @@
 
 use counters::{Time, VdiskId, VmId};
 use engine::{Input, Object, Part, VdiskConfig};
+use knobs::Knob;
 use model::FlashCache;
-use scenario::Action;
+use scenario::{Action, CopyConfig};
 
 use crate::{
     Watch,
+    copy::{Copy, CopyEnd},
+    guest::Blocks,
     key::{Class, Key},
-    machine::{Machine, Player},
+    machine::{Logged, Machine, Player},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -16,9 +19,7 @@ impl<W: Watch> Machine<'_, W> {
     pub(crate) fn event(&mut self, at: Time, host: usize, index: usize) {
         let scenario = self.scenario;
         match &scenario.events[index].action {
-            Action::Set(knob) => {
-                self.input(host, at, Input::Set(*knob));
-            }
+            Action::Set(knob) => self.set(at, host, *knob),
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
             }
@@ -27,6 +28,9 @@ impl<W: Watch> Machine<'_, W> {
             }
             Action::Detach { object, drain } => self.detach(at, host, *object, *drain),
             Action::Relocate { from, to } => self.relocate(at, host, *from, *to),
+            Action::Copy { from, to, mover, config } => {
+                self.copy(at, host, [*from, *to], *mover, *config);
+            }
             Action::Face { device, face } => self.set_face(at, host, *device, *face),
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
@@ -129,6 +133,7 @@ impl<W: Watch> Machine<'_, W> {
         for player in self.on_disks(host, &disks) {
             self.quiet(player, at);
         }
+        self.hosts[host].give_up_copies(at, &disks);
         self.hosts[host].give_up(at, &disks, &mut self.outside);
         self.input(host, at, Input::Detach { object, drain });
     }
@@ -155,15 +160,87 @@ impl<W: Watch> Machine<'_, W> {
         true
     }
 
+    /// A setting; that of a disk which is being copied is its setting in both places.
+    fn set(&mut self, at: Time, host: usize, knob: Knob) {
+        if let Knob::Allocation { vdisk, allocation } = knob
+            && let Some(blocks) = &self.hosts[host].blocks
+            && let Some(from) = blocks.source_of(vdisk)
+        {
+            self.input(host, at, Input::Set(Knob::Allocation { vdisk: from, allocation }));
+        }
+        self.input(host, at, Input::Set(knob));
+    }
+
     /// A virtual disk goes on on another device, and with it its workloads; what they have outstanding
     /// where it was comes back to them.
     fn relocate(&mut self, at: Time, host: usize, from: VdiskId, to: VdiskId) {
-        if self.attach(at, host, Object::Vdisk(to)) {
-            for player in self.on_disks(host, &[from]) {
-                self.reseat(player, host, to, at);
-            }
-            self.detach(at, host, Object::Vdisk(from), true);
+        if self.may_go(at, host, from) && self.attach(at, host, Object::Vdisk(to)) {
+            self.go_over(at, host, from, to);
         }
+    }
+
+    fn go_over(&mut self, at: Time, host: usize, from: VdiskId, to: VdiskId) {
+        for player in self.on_disks(host, &[from]) {
+            self.reseat(player, host, to, at);
+        }
+        self.detach(at, host, Object::Vdisk(from), true);
+    }
+
+    /// Whether a virtual disk is there, and not being copied; if not, that is logged.
+    fn may_go(&mut self, at: Time, host: usize, disk: VdiskId) -> bool {
+        let here = &self.hosts[host];
+        let is_there = !here.gone.contains(&disk);
+        let mut copies = here.blocks.iter().flat_map(|blocks| &blocks.copies);
+        let is_copied = copies.any(|copy| copy.is_of(&[disk]) && !copy.is_gone());
+        if is_there && !is_copied {
+            return true;
+        }
+        let config = &self.scenario.hosts[here.index];
+        let name = config.disk_name(disk);
+        let state = if is_there { "is being copied" } else { "is not there" };
+        self.log(host, at, Logged::Refused(format!("virtual disk `{name}` {state}")));
+        false
+    }
+
+    /// A virtual disk begins to be copied.
+    fn copy(
+        &mut self,
+        at: Time,
+        host: usize,
+        disks: [VdiskId; 2],
+        mover: [VdiskId; 2],
+        config: CopyConfig,
+    ) {
+        let [from, to] = disks;
+        if !self.may_go(at, host, from) || !self.attach(at, host, Object::Vdisk(to)) {
+            return;
+        }
+        if let Some(Blocks { copies, requests, .. }) = self.hosts[host].blocks.as_deref_mut() {
+            copies.push(Copy::begin(at, disks, mover, config, requests));
+        }
+        self.drain(host, at);
+    }
+
+    /// A copy has ended: the disk goes on there, or what there is of it there goes.
+    pub(crate) fn copied(&mut self, at: Time, host: usize, vdisk: VdiskId) {
+        let Some(blocks) = &self.hosts[host].blocks else { return };
+        let ended = blocks.copies.iter().rfind(|copy| copy.from == vdisk);
+        let Some((to, end)) = ended.and_then(|copy| Some((copy.to, copy.end()?))) else { return };
+        self.log(host, at, Logged::Copied { from: vdisk, to, end });
+        match end {
+            CopyEnd::Copied(_) => self.go_over(at, host, vdisk, to),
+            CopyEnd::GivenUp => self.detach(at, host, Object::Vdisk(to), false),
+        }
+    }
+
+    /// The virtual disks of a host of the scenario that events copy.
+    pub(crate) fn copied_on(&self, index: usize) -> Vec<VdiskId> {
+        let own = self.scenario.events.iter().filter(|event| event.host == index);
+        let disks = own.map(|event| match event.action {
+            Action::Copy { from, to, .. } => Some([from, to]),
+            _ => None,
+        });
+        disks.flatten().flatten().collect()
     }
 
     fn disks_of(&self, host: usize, object: Object) -> Vec<VdiskId> {
@@ -185,7 +262,7 @@ impl<W: Watch> Machine<'_, W> {
     fn power(&mut self, at: Time, host: usize, vm: VmId, on: bool) {
         let stopped = self.pause(host, Some(vm), at);
         self.hosts[host].is_on[vm.index()] = on;
-        self.empty_caches(host, Some(vm));
+        self.end_with_power(at, host, Some(vm));
         self.input(host, at, Input::Power { vm, on });
         self.resume(&stopped, at);
     }
@@ -194,7 +271,7 @@ impl<W: Watch> Machine<'_, W> {
     fn go_down(&mut self, at: Time, host: usize) {
         self.pause(host, None, at);
         self.hosts[host].is_down = true;
-        self.empty_caches(host, None);
+        self.end_with_power(at, host, None);
         self.input(host, at, Input::Reboot);
         self.hosts[host].reset(at, None, &mut self.outside);
         self.drain(host, at);
@@ -252,11 +329,14 @@ impl<W: Watch> Machine<'_, W> {
         running
     }
 
-    /// What is in the caches of a VM, or of the whole host, is discarded when it is powered off [VFRC].
-    fn empty_caches(&mut self, host: usize, vm: Option<VmId>) {
-        for disk in self.vdisks_of(host, vm) {
-            self.hosts[host].cache(disk).map(FlashCache::take);
+    /// When a VM, or the whole host, is powered off, what is in its caches is discarded [VFRC], and copies of its disks are
+    /// given up.
+    fn end_with_power(&mut self, at: Time, host: usize, vm: Option<VmId>) {
+        let disks = self.vdisks_of(host, vm);
+        for disk in &disks {
+            self.hosts[host].cache(*disk).map(FlashCache::take);
         }
+        self.hosts[host].give_up_copies(at, &disks);
     }
 
     /// The virtual disks of a VM, or of the whole host.

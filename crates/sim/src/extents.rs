@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::Service;
-use scenario::{Host, Scenario};
+use scenario::{Action, Host, Scenario};
 
 /// A virtual disk by its names: one that several hosts have is one.
 type Names<'a> = (&'a str, &'a str);
@@ -13,6 +13,8 @@ type Names<'a> = (&'a str, &'a str);
 pub(crate) struct Extents<'a> {
     /// Blocks of 4 KiB that workloads touch of each virtual disk.
     sizes: BTreeMap<Names<'a>, u64>,
+    /// The disks, by host, that lie where another does: those of data movers.
+    places: BTreeMap<(usize, usize), usize>,
     /// Where each begins that has a place on an array, and what is taken of the array.
     begins: BTreeMap<(usize, Names<'a>), u64>,
     taken: BTreeMap<usize, u64>,
@@ -21,7 +23,7 @@ pub(crate) struct Extents<'a> {
 impl<'a> Extents<'a> {
     /// Those of hosts, of which none has a place yet; nothing is looked up where no array seeks.
     pub(crate) fn of(scenario: &'a Scenario, groups: &[Vec<usize>]) -> Self {
-        let (mut sizes, none) = (BTreeMap::new(), BTreeMap::new());
+        let (mut sizes, mut places) = (BTreeMap::new(), BTreeMap::new());
         let seeks = |target: &scenario::Target| seeks(scenario, target.array);
         if groups.iter().flatten().any(|host| scenario.hosts[*host].targets.iter().any(seeks)) {
             for workload in &scenario.workloads {
@@ -30,18 +32,28 @@ impl<'a> Extents<'a> {
                 let size = sizes.entry(names).or_default();
                 *size = blocks.max(*size);
             }
+            for event in &scenario.events {
+                if let Action::Copy { from, to, mover, config } = event.action {
+                    for (disk, mover) in [from, to].into_iter().zip(mover) {
+                        let names = names(&scenario.hosts[event.host], disk.index());
+                        let size = sizes.entry(names).or_default();
+                        *size = config.bytes.div_ceil(4096).max(*size);
+                        places.insert((event.host, mover.index()), disk.index());
+                    }
+                }
+            }
         }
-        Self { sizes, begins: none, taken: BTreeMap::new() }
+        Self { sizes, places, begins: BTreeMap::new(), taken: BTreeMap::new() }
     }
 
     /// Where a virtual disk of a host begins.
-    pub(crate) fn begins(&mut self, scenario: &'a Scenario, host: usize, disk: usize) -> u64 {
-        let host = &scenario.hosts[host];
+    pub(crate) fn begins(&mut self, scenario: &'a Scenario, index: usize, disk: usize) -> u64 {
+        let host = &scenario.hosts[index];
         let array = host.targets[disk].array;
         if !seeks(scenario, array) {
             return 0;
         }
-        let names = names(host, disk);
+        let names = names(host, self.places.get(&(index, disk)).copied().unwrap_or(disk));
         *self.begins.entry((array, names)).or_insert_with(|| {
             let taken = self.taken.entry(array).or_default();
             let begins = *taken;

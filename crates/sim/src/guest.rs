@@ -4,10 +4,12 @@
 
 use std::collections::VecDeque;
 
-use counters::VdiskId;
-use engine::{Output, Outputs};
+use counters::{Status, Time, VdiskId};
+use engine::{Output, Outputs, Request};
 use model::{Block, BlockConfig, FlashCache, IoScheduler};
 use scenario::Host;
+
+use crate::copy::{Copy, Ended};
 
 /// The block layers and caches of a host.
 pub(crate) struct Blocks {
@@ -21,6 +23,9 @@ pub(crate) struct Blocks {
     ended: VecDeque<Output>,
     /// What was told last.
     told: Option<Output>,
+    /// Disks that are copied, and what is to be sent because of that.
+    pub(crate) copies: Vec<Copy>,
+    pub(crate) requests: VecDeque<Request>,
 }
 
 /// What holds what a disk before a cache has under way in both places, and changes nothing of it.
@@ -33,14 +38,14 @@ const NOTHING: BlockConfig = BlockConfig {
 };
 
 impl Blocks {
-    /// Those of a host's virtual disks, if any has one.
-    pub(crate) fn new(host: &Host) -> Option<Box<Self>> {
+    /// Those of a host's virtual disks, if any has one; `copied` are disks that will be copied.
+    pub(crate) fn new(host: &Host, copied: &[VdiskId]) -> Option<Box<Self>> {
         let caches = host
             .flash_caches
             .iter()
             .map(|(of, cache)| (*of, FlashCache::new(cache.config), cache.flash));
         let mut configs = host.blocks.clone();
-        for of in host.flash_caches.keys() {
+        for of in host.flash_caches.keys().chain(copied) {
             configs[of.index()].get_or_insert(NOTHING);
         }
         configs.iter().any(Option::is_some).then(|| {
@@ -50,6 +55,8 @@ impl Blocks {
                 touched: Vec::new(),
                 ended: VecDeque::new(),
                 told: None,
+                copies: Vec::new(),
+                requests: VecDeque::new(),
             })
         })
     }
@@ -79,12 +86,24 @@ impl Blocks {
 
     /// Takes what is to be told next, of what ended here and of what is `left` of what the engine said;
     /// of a command that ended, its I/Os. `false` when there is nothing.
-    pub(crate) fn take(&mut self, left: &mut Outputs) -> bool {
+    pub(crate) fn take(&mut self, now: Time, left: &mut Outputs) -> bool {
         self.told = loop {
             if let Some(ended) = self.ended.pop_front() {
                 break Some(ended);
             }
-            match left.pop().copied() {
+            let output = left.pop().copied();
+            let output = match output {
+                Some(Output::Complete { request, vdisk, tag, status }) => {
+                    match self.ended(now, (vdisk, tag, status)) {
+                        Some((vdisk, tag, status)) => {
+                            Some(Output::Complete { request, vdisk, tag, status })
+                        }
+                        None => continue,
+                    }
+                }
+                other => other,
+            };
+            match output {
                 Some(Output::Complete { request, vdisk, tag, status })
                     if let vdisk = self.before(vdisk)
                         && let Some(block) = self.of(vdisk) =>
@@ -98,6 +117,51 @@ impl Blocks {
             }
         };
         self.told.is_some()
+    }
+
+    /// What the end of a command is of a guest's: nothing where a copy has more to do for it, or it was the data
+    /// mover's.
+    fn ended(
+        &mut self,
+        now: Time,
+        command: (VdiskId, u32, Status),
+    ) -> Option<(VdiskId, u32, Status)> {
+        for copy in self.copies.iter_mut().filter(|copy| !copy.is_gone()) {
+            match copy.ended(now, command, &mut self.requests) {
+                Ended::Other => {}
+                Ended::Nothing => return None,
+                Ended::Write(tag, status) => return Some((copy.from, tag, status)),
+            }
+        }
+        Some(command)
+    }
+
+    /// Sends a request of a disk that is copied; `false` where it is not.
+    pub(crate) fn send(&mut self, now: Time, request: Request) -> bool {
+        let mut copies = self.copies.iter_mut();
+        let Some(copy) = copies.find(|copy| copy.from == request.vdisk && copy.end().is_none())
+        else {
+            return false;
+        };
+        copy.send(now, request, &mut self.requests);
+        true
+    }
+
+    /// A request because of a copy found its disk gone.
+    pub(crate) fn refused(&mut self, now: Time, request: Request) {
+        self.ended(now, (request.vdisk, request.tag, Status::NoConnect));
+    }
+
+    /// Where a disk still is that is being copied to another.
+    pub(crate) fn source_of(&self, to: VdiskId) -> Option<VdiskId> {
+        let copy = self.copies.iter().find(|copy| copy.to == to && copy.end().is_none());
+        copy.map(|copy| copy.from)
+    }
+
+    /// The disk of a copy that has just ended.
+    pub(crate) fn copied(&mut self) -> Option<VdiskId> {
+        let mut copies = self.copies.iter_mut();
+        copies.find_map(|copy| copy.has_just_ended().then_some(copy.from))
     }
 
     /// What was taken last.

@@ -183,9 +183,10 @@ impl Host {
         local: usize,
         targets: Vec<Place>,
         host: &scenario::Host,
+        copied: &[VdiskId],
     ) -> Self {
         let config = &host.config;
-        let blocks = Blocks::new(host);
+        let blocks = Blocks::new(host, copied);
         Self {
             index,
             is_plain: blocks.is_none(),
@@ -274,8 +275,16 @@ impl Host {
             resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
         }
         while let Some(blocks) = &mut self.blocks {
-            if blocks.take(&mut self.driver.left) {
+            if blocks.take(at, &mut self.driver.left) {
                 return self.blocks.as_ref().and_then(|blocks| blocks.told());
+            }
+            if let Some(request) = blocks.requests.pop_front() {
+                self.submit(at, request, outside);
+                continue;
+            }
+            while let Some(vdisk) = blocks.copied() {
+                let key = Key::new(Class::Copied, self.driver.host, vdisk.index() as u64);
+                outside.events.push(at, Pending::of(key));
             }
             // Nothing is left to be told: the system calls of this instant are over.
             let vdisk = blocks.touched.pop()?;
@@ -319,6 +328,10 @@ impl Host {
         for &vdisk in disks {
             self.hand_in(at, vdisk, |block| block.give_up(at), outside);
         }
+        let Some(blocks) = &mut self.blocks else { return };
+        let copies = blocks.copies.iter_mut().filter(|copy| disks.contains(&copy.from));
+        let held: Vec<_> = copies.flat_map(|copy| copy.held(at)).collect();
+        held.into_iter().for_each(|request| self.submit(at, request, outside));
     }
 
     /// The cache before a virtual disk.
@@ -342,8 +355,28 @@ impl Host {
                 cache.and_then(|(cache, flash)| cache.serves(op, lba, bytes).then_some(flash));
             let vdisk = flash.unwrap_or(vdisk);
             let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
-            let taken = self.handle(at, Input::Submit(request), outside);
-            taken.expect("block layers are of VMs that are on");
+            let copied = self.blocks.as_mut().is_some_and(|blocks| blocks.send(at, request));
+            if !copied {
+                let taken = self.handle(at, Input::Submit(request), outside);
+                taken.expect("block layers are of VMs that are on");
+            }
+        }
+    }
+
+    /// A request because of a copy; a disk that is not there any more refuses it.
+    fn submit<W: Watch>(&mut self, at: Time, request: Request, outside: &mut Outside<W>) {
+        if self.handle(at, Input::Submit(request), outside).is_err()
+            && let Some(blocks) = &mut self.blocks
+        {
+            blocks.refused(at, request);
+        }
+    }
+
+    /// Copies of some disks are given up.
+    pub(crate) fn give_up_copies(&mut self, at: Time, disks: &[VdiskId]) {
+        let Some(Blocks { copies, requests, .. }) = self.blocks.as_deref_mut() else { return };
+        for copy in copies.iter_mut().filter(|copy| copy.is_of(disks)) {
+            copy.give_up(at, requests);
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) enum Class {
     Arrival = 7,
     /// An application goes on after an error.
     Retry = 8,
+    /// A copy of a virtual disk has ended.
+    Copied = 9,
 }
 
 /// What an event is about, packed below its time: class, then host, then the place of the command
@@ -80,7 +82,8 @@ impl Key {
             5 => Class::Done,
             6 => Class::Wake,
             7 => Class::Arrival,
-            _ => Class::Retry,
+            8 => Class::Retry,
+            _ => Class::Copied,
         }
     }
 

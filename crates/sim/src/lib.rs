@@ -7,6 +7,7 @@
 mod ahead;
 pub mod bench;
 mod component;
+mod copy;
 mod error;
 mod event;
 mod events;
@@ -27,6 +28,7 @@ mod step;
 mod watch;
 mod windows;
 
+pub use copy::CopyEnd;
 pub use error::Error;
 pub use expect::{Checked, check, figure};
 pub use machine::{LogLine, Logged, PolicyWaits, Span};

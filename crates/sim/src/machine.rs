@@ -16,6 +16,7 @@ use scenario::{Face, Scenario, Window, Workload};
 
 use crate::{
     Watch,
+    copy::CopyEnd,
     events::{EventList, Pending},
     host::{Host, Outside, Place},
     key::{Class, Key, Tag},
@@ -51,8 +52,17 @@ impl LogLine {
 pub enum Logged {
     /// An event of the engine.
     Event(Event),
-    /// A setting that the host refused: its line.
+    /// What the host refused: why.
     Refused(String),
+    /// A virtual disk was copied to another datastore, or was not after all: the disk where it was, and there.
+    Copied {
+        /// Where it was.
+        from: VdiskId,
+        /// Where it was to be.
+        to: VdiskId,
+        /// How it ended.
+        end: CopyEnd,
+    },
 }
 
 /// Lines kept of the log of a host; the engine's events that come after them are not.
@@ -121,7 +131,8 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn add_host(&mut self, index: usize, targets: Vec<Place>) {
         let host = &self.scenario.hosts[index];
         let local = self.hosts.len();
-        self.hosts.push(Host::new(index, local, targets, host));
+        let copied = self.copied_on(index);
+        self.hosts.push(Host::new(index, local, targets, host, &copied));
         let seed = stream(self.scenario.seed, Stream::Host, index);
         let nexuses = Nexuses::new(&host.initiator, host.config.vdisks.len(), seed);
         self.hosts[local].connect(nexuses);
@@ -250,6 +261,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             Class::Retry => self.retry(at, key.index()),
             Class::Event => self.event(at, key.host(), key.index()),
             Class::Boot => self.boot(at, key.host()),
+            Class::Copied => self.copied(at, key.host(), VdiskId::new(key.index())),
             Class::Start => self.start(key.index(), at),
             Class::Stage => self.stage(key.index(), at),
             Class::Stop => self.stop_in_time(key.index(), at),
@@ -321,6 +333,9 @@ impl<'a, W: Watch> Machine<'a, W> {
             disk.guest_queued.add(&waiting);
             disk.merged += block.merged();
         }
+        for copy in host.blocks.iter().flat_map(|blocks| &blocks.copies) {
+            copy.count(&mut into.vdisks[copy.from.index()]);
+        }
     }
 
     /// Hands an input over and does what follows from it; whether the host took it. A refusal is
@@ -330,15 +345,18 @@ impl<'a, W: Watch> Machine<'a, W> {
         let taken = into.handle(at, input, &mut self.outside);
         let is_taken = taken.is_ok();
         if let Err(error) = taken {
-            into.logged += 1;
-            self.log.push(LogLine {
-                at,
-                host: into.index,
-                what: Logged::Refused(self.scenario.hosts[into.index].refusal(&error)),
-            });
+            let why = self.scenario.hosts[into.index].refusal(&error);
+            self.log(host, at, Logged::Refused(why));
         }
         self.drain(host, at);
         is_taken
+    }
+
+    /// Adds a line to the log of a host.
+    pub(crate) fn log(&mut self, host: usize, at: Time, what: Logged) {
+        let host = &mut self.hosts[host];
+        host.logged += 1;
+        self.log.push(LogLine { at, host: host.index, what });
     }
 
     /// Lets a workload issue what is due.

@@ -1,0 +1,73 @@
+//! `copy = { size = "40g", chunk = "1m", outstanding = 8 }` of an event that moves disks to another datastore: Storage
+//! vMotion with its load. The data mover of the VMkernel copies a disk once from beginning to end [SVM]; it is a process of
+//! the host, with a disk of its own wherever one that is copied has a place.
+
+use std::{collections::BTreeSet, ops::RangeInclusive};
+
+use crate::{
+    CopyConfig, Error,
+    reader::Node,
+    vm::{Site, Vm},
+};
+
+/// Bytes that are copied: more than any virtual disk has.
+const BYTES: RangeInclusive<u64> = 4 << 10..=1 << 46;
+/// Bytes of a chunk.
+const CHUNK: RangeInclusive<u64> = 4 << 10..=64 << 20;
+/// Chunks at a time.
+const OUTSTANDING: RangeInclusive<u32> = 1..=256;
+const SECTOR: u64 = 512;
+
+/// No source says how large the chunks are and how many are under way, so the file does.
+pub(crate) fn read(node: &Node<'_>) -> Result<CopyConfig, Error> {
+    let table = node.table(&["size", "chunk", "outstanding"])?;
+    let sectors = |key, range| {
+        let node = table.need(key)?;
+        let bytes = node.size(range)?;
+        let whole = || node.error("it is no whole number of sectors of 512 bytes");
+        bytes.is_multiple_of(SECTOR).then_some(bytes).ok_or_else(whole)
+    };
+    Ok(CopyConfig {
+        bytes: sectors("size", BYTES)?,
+        chunk_bytes: sectors("chunk", CHUNK)? as u32,
+        outstanding: table.need("outstanding")?.integer32(OUTSTANDING)?,
+    })
+}
+
+/// Disks of which events make copies: their VMs and positions there, and the events.
+#[derive(Default)]
+pub(crate) struct Copied<'a> {
+    disks: BTreeSet<(usize, usize)>,
+    nodes: Vec<(usize, Node<'a>)>,
+}
+
+impl<'a> Copied<'a> {
+    /// An event copies disks of a VM.
+    pub(crate) fn add(&mut self, vm: usize, disks: &[usize], node: &Node<'a>) {
+        self.disks.extend(disks.iter().map(|disk| (vm, *disk)));
+        if self.nodes.iter().all(|(known, _)| *known != vm) {
+            self.nodes.push((vm, node.clone()));
+        }
+    }
+
+    /// Adds the data mover of each VM, when all places of its disks are known.
+    pub(crate) fn add_movers(self, site: &mut Site) -> Result<(), Error> {
+        for (index, node) in self.nodes {
+            let vm = &site.vms.vms[index];
+            if vm.places.len() > 1 {
+                let message = format!("VM `{}` goes to another host; it is not copied in the same run", vm.name);
+                return Err(node.error(&message));
+            }
+            let positions = places_of(vm, |disk| self.disks.contains(&(index, disk)));
+            site.add_mover(index, &positions, &node)?;
+        }
+        Ok(())
+    }
+}
+
+/// The positions in a VM of disks that are meant, wherever they are.
+fn places_of(vm: &Vm, is_meant: impl Fn(usize) -> bool) -> Vec<usize> {
+    let places = vm.disks.iter().enumerate();
+    let places = places.filter(|(at, disk)| is_meant(disk.moved.unwrap_or(*at)));
+    places.map(|(at, _)| at).collect()
+}
