@@ -11,7 +11,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use counters::{Counter, Entity, EntityId, Kind, Recording};
+use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Recording, Time};
 use knobs::powershell_name;
 use levels::{most_first, quantile};
 use scenario::{Over, Scenario};
@@ -100,6 +100,24 @@ impl Balance {
             moves.push(next);
         };
         Ok(Self { before, moves, ends })
+    }
+
+    /// The moves as events of a scenario at that moment, as `copy` says it where it does: each VM goes to where it is last.
+    pub(crate) fn events(&self, asked: &Asked, at: Time, copy: Option<&str>) -> String {
+        let ends = self.moves.iter().enumerate().filter(|(index, step)| {
+            self.moves[index + 1..].iter().all(|later| later.vm != step.vm)
+        });
+        let begins = |vm: &str| self.moves.iter().find(|step| step.vm == vm).map(|step| step.from);
+        let moved = ends.map(|(_, step)| step).filter(|step| begins(&step.vm) != Some(step.to));
+        let copy = copy.map_or_else(String::new, |keys| format!(", copy = {{ {keys} }}"));
+        let event = |step: &Move| {
+            let [vm, to] = [&*step.vm, &*asked.cluster[step.to]].map(|name| json!(name));
+            let at_ms = at.0 / MILLISECOND;
+            format!(
+                "\n[[event]]\nat = \"{at_ms}ms\"\nvm = {vm}\nmigrate = {{ datastore = {to}{copy} }}\n"
+            )
+        };
+        moved.map(event).collect()
     }
 
     fn after(&self) -> &[Load] {

@@ -82,7 +82,9 @@ pub(crate) fn text(report: &Report, line: &LogLine) -> String {
             match end {
                 CopyEnd::Copied(nanos) => {
                     let seconds = *nanos as f64 / SECOND as f64;
-                    format!("`{disk}` is copied to {device} after {seconds:.3} s, and goes on there")
+                    format!(
+                        "`{disk}` is copied to {device} after {seconds:.3} s, and goes on there"
+                    )
                 }
                 CopyEnd::GivenUp => format!("the copy of `{disk}` to {device} is given up"),
             }

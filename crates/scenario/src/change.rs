@@ -280,7 +280,9 @@ impl Scenario {
                 Action::Migrate { vm, .. } | Action::Power { vm, .. } | Action::RebootGuest(vm) => {
                     is_own(*vm)
                 }
-                Action::Relocate { from, .. } | Action::Copy { from, .. } => is_own(host.config.vdisks[from.index()].vm),
+                Action::Relocate { from, .. } | Action::Copy { from, .. } => {
+                    is_own(host.config.vdisks[from.index()].vm)
+                }
                 _ => false,
             }
         });

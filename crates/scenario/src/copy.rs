@@ -55,7 +55,10 @@ impl<'a> Copied<'a> {
         for (index, node) in self.nodes {
             let vm = &site.vms.vms[index];
             if vm.places.len() > 1 {
-                let message = format!("VM `{}` goes to another host; it is not copied in the same run", vm.name);
+                let message = format!(
+                    "VM `{}` goes to another host; it is not copied in the same run",
+                    vm.name
+                );
                 return Err(node.error(&message));
             }
             let positions = places_of(vm, |disk| self.disks.contains(&(index, disk)));

@@ -82,8 +82,7 @@ pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Er
     let mut copied = Copied::default();
     for (to, vms) in migrations().filter(|(to, _)| to.is_table()) {
         for vm in site.vms.names.find(&vms)? {
-            let Relocation { datastore, disks, copy } =
-                relocation(&to, site, &site.vms.vms[vm])?;
+            let Relocation { datastore, disks, copy } = relocation(&to, site, &site.vms.vms[vm])?;
             if copy.is_some() {
                 copied.add(vm, &disks, &to);
             }

@@ -159,7 +159,8 @@ impl Copy {
         }
         let begins = request.lba * SECTOR;
         let ends = begins + u64::from(request.bytes);
-        let is_hit = |chunk: &u64| *chunk < ends && begins < chunk + u64::from(self.config.chunk_bytes);
+        let is_hit =
+            |chunk: &u64| *chunk < ends && begins < chunk + u64::from(self.config.chunk_bytes);
         if request.bytes > 0 && self.chunks.iter().flatten().any(is_hit) {
             return self.held.push((now, request));
         }
@@ -174,8 +175,9 @@ impl Copy {
     /// What was held, and is not any more.
     pub(crate) fn held(&mut self, now: Time) -> impl Iterator<Item = Request> + use<> {
         let held = core::mem::take(&mut self.held).into_iter();
-        held.map(move |(since, held)| {
-            Request { waited_ns: held.waited_ns + now.since(since), ..held }
+        held.map(move |(since, held)| Request {
+            waited_ns: held.waited_ns + now.since(since),
+            ..held
         })
     }
 

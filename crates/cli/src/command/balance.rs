@@ -1,9 +1,10 @@
 //! `kavg balance`: what Storage DRS would move, and what that gives.
 
-use std::{io::Write, num::NonZeroUsize, process::ExitCode};
+use std::{io::Write, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use scenario::Scenario;
+use sim::Source;
 
 use crate::{
     Result,
@@ -16,7 +17,7 @@ use crate::{
 /// A datastore whose 90th percentile of latency is above the threshold gives VMs to others, while a metric of
 /// fairness is below 1 - imbalance / 100 [SDRS]. Which VM and where to is found by simulating each of those with
 /// most in flight on each other datastore of the cluster: the move after which the worst datastore is best. Space
-/// and the copy itself are left out (`kavg help docs/vms-per-datastore`).
+/// is left out, and so is the copy itself, but for `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
 #[derive(Args)]
@@ -43,6 +44,12 @@ pub(crate) struct BalanceArguments {
     /// Put a setting in force before every run, as esxcli takes it; can be given several times
     #[arg(long, value_name = "ESXCLI LINE")]
     set: Vec<String>,
+    /// Write the scenario with the moves as events at the beginning of the window
+    #[arg(long, value_name = "FILE", conflicts_with = "set")]
+    apply: Option<PathBuf>,
+    /// With --apply: let Storage vMotion copy the disks, with these keys, as 'size = "40g", chunk = "1m", outstanding = 8'
+    #[arg(long, value_name = "KEYS", requires = "apply")]
+    copy: Option<String>,
     /// Print everything as JSON (`kavg help reference/json`)
     #[arg(long)]
     json: bool,
@@ -65,7 +72,17 @@ impl BalanceArguments {
             moves: self.moves as usize,
             threads: simulate::threads(self.threads),
         };
+        let mut outputs = shipped::outputs_beside(&self.scenario, &asked.source);
+        let applied = self.apply.as_deref().map(|path| outputs.claim(path)).transpose()?;
         let balance = Balance::of(&asked)?;
+        if let Some(file) = applied {
+            let at = base.windows[asked.window].from;
+            let events = balance.events(&asked, at, self.copy.as_deref());
+            let text = format!("{}\n{events}", asked.source.text.trim_end());
+            let source = Source { text, ..asked.source.clone() };
+            source.scenario().map_err(|error| format!("with the moves: {error}"))?;
+            file.write(|out| Ok(out.write_all(source.text.as_bytes())?))?;
+        }
         if self.json {
             json::write(&balance.to_json(&asked), out)?;
         } else {
