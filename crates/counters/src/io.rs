@@ -32,11 +32,13 @@ pub enum Op {
     Reserve,
     /// RELEASE of it.
     Release,
+    /// EXTENDED COPY (XCOPY): the array copies to here from another place of its own.
+    Copy,
 }
 
 impl Op {
     /// Every one.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Write,
         Self::WriteFua,
@@ -46,6 +48,7 @@ impl Op {
         Self::Ats,
         Self::Reserve,
         Self::Release,
+        Self::Copy,
     ];
 
     /// The direction under which the I/O is counted.
@@ -63,11 +66,11 @@ impl Op {
         DIRECTIONS[self as usize]
     }
 
-    /// Whether its bytes go over the wire; those of a flush, a discard or zeroes only say where.
+    /// Whether its bytes go over the wire; those of a flush, a discard, zeroes or a copy only say where.
     #[inline]
     #[must_use]
     pub const fn moves_data(self) -> bool {
-        !matches!(self, Self::Flush | Self::Discard | Self::WriteZeroes)
+        !matches!(self, Self::Flush | Self::Discard | Self::WriteZeroes | Self::Copy)
     }
 
     /// Whether it is nothing without a byte.

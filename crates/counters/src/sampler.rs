@@ -570,13 +570,19 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
 
     /// What the array does by itself, in totals since boot.
     fn offloaded(&mut self, disks: &[VdiskId], entity: EntityId) {
-        let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
+        let (mut ats, mut zeroes, mut discards, mut copies) = (0, 0, 0, 0);
         for disk in disks.iter().map(|disk| &self.interval.after.vdisks[disk.index()]) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;
+            copies += disk.copies;
         }
-        let totals = [(Counter::Ats, ats), (Counter::Zeros, zeroes), (Counter::Deletes, discards)];
+        let totals = [
+            (Counter::Ats, ats),
+            (Counter::Zeros, zeroes),
+            (Counter::Deletes, discards),
+            (Counter::CloneWrites, copies),
+        ];
         for (counter, total) in totals {
             self.put(entity, counter, total as f64);
         }

@@ -190,6 +190,8 @@ pub struct VdiskCounters {
     pub discards: u64,
     /// Writes of zeroes completed.
     pub zeroes: u64,
+    /// Copies by the array completed.
+    pub copies: u64,
 }
 
 impl VdiskCounters {
@@ -219,6 +221,7 @@ impl VdiskCounters {
             (Status::Good, Op::Flush) => self.flushes += 1,
             (Status::Good, Op::Discard) => self.discards += 1,
             (Status::Good, Op::WriteZeroes) => self.zeroes += 1,
+            (Status::Good, Op::Copy) => self.copies += 1,
             (Status::Good, Op::Read | Op::Write | Op::WriteFua | Op::Release) => {}
             _ => {
                 self.failed[op.direction() as usize] += 1;

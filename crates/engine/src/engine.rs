@@ -6,6 +6,7 @@
 use alloc::string::String;
 
 use counters::{DeviceId, HostSnapshot, IoId, PathId, Time, VdiskId};
+use knobs::Advanced;
 
 use crate::{
     Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State, stack::Stack,
@@ -124,6 +125,12 @@ impl Engine {
         let paths = self.stack.paths.iter().map(|path| &path.counters);
         into.fill_gates(paths, self.stack.adapters.iter().map(|adapter| &adapter.counters));
         self.stack.complete_paths(into);
+    }
+
+    /// The value of an advanced option that is in force.
+    #[must_use]
+    pub const fn option(&self, option: Advanced) -> u32 {
+        self.stack.options.get(option)
     }
 
     /// The limits of a device; `None` when the host does not have it.

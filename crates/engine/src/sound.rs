@@ -325,6 +325,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         flushes,
         discards,
         zeroes,
+        copies,
     } = counted;
     let each = [
         offered,
@@ -340,6 +341,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         flushes,
         discards,
         zeroes,
+        copies,
     ];
     each.into_iter().chain(failed).copied().chain(commands(io)).collect()
 }

@@ -35,7 +35,7 @@ records! {
     Levels { guest, kernel, device }
     VdiskCounters {
         io, total, shares, offered, lost, merged, guest_queued, queued, slots, failed, aborts, overdue,
-        resets, reserves, failed_reserves, conflicts, ats, flushes, discards, zeroes,
+        resets, reserves, failed_reserves, conflicts, ats, flushes, discards, zeroes, copies,
     }
     DeviceCounters {
         depth, depth_over_time, active, queued, held, levels, engagements, queue_full, resets,

@@ -465,10 +465,10 @@ fn every_operation_takes_a_slot_and_is_counted_as_what_it_is() {
         }
     }
     let disk = &counters_of(&bench.engine).vdisks[0];
-    assert_eq!(disk.io.map(|io| io.commands), [8, 16, 2 + 1 + 1 + 8 + 9 + 9]);
+    assert_eq!(disk.io.map(|io| io.commands), [8, 16, 2 + 1 + 1 + 8 + 9 + 9 + 1]);
     assert_eq!(disk.io.map(|io| io.bytes >> 20), [8, 16, 24]);
     assert_eq!((disk.flushes, disk.discards, disk.zeroes), (2, 1, 1));
-    assert_eq!((disk.ats, disk.reserves), (8, 9));
+    assert_eq!((disk.ats, disk.reserves, disk.copies), (8, 9, 1));
 }
 
 #[test]

@@ -59,4 +59,4 @@ pub fn is_journal(mut file: impl Read) -> bool {
 /// What a journal begins with.
 const MAGIC: &[u8; 8] = b"KAVGJRNL";
 /// The version of the format, which is the byte after it.
-const VERSION: u8 = 12;
+const VERSION: u8 = 13;

@@ -59,7 +59,8 @@ pub struct AdvancedInfo {
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12, S1], mClock
 // since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW];
 // HardwareAcceleratedLocking from `array-and-control.md` section 7.4; APD since 5.1 [DOC-APD]
-// (section 12). When NfsMaxQueueDepth acts no source says: at once, as the others (ruling).
+// (section 12). When NfsMaxQueueDepth acts no source says: at once, as the others (ruling). Of MaxHWTransferSize the default and
+// the most are from [XCOPY], the least is the smallest that a script sets (ruling).
 advanced! {
     /// DSNRO of every device; from ESXi 5.5 each device has its own.
     SchedNumReqOutstanding = "/Disk/SchedNumReqOutstanding", 32, 1..=256, AtOnce.until(Version::V5_1);
@@ -93,6 +94,10 @@ advanced! {
     VvolPesnro = "/Scsi/ScsiVVolPESNRO", 128, 32..=4096, AtOnce.since(Version::V6_0).later(Version::V7_0, 256);
     /// 1 locks metadata by ATS where the array has it, 0 by SCSI reservations of the whole device.
     HardwareAcceleratedLocking = "/VMFS3/HardwareAcceleratedLocking", 1, 0..=1, AtOnce;
+    /// 1 lets the array copy disks by itself (XCOPY) where it can, 0 has the data mover read and write.
+    HardwareAcceleratedMove = "/DataMover/HardwareAcceleratedMove", 1, 0..=1, AtOnce;
+    /// The largest copy that the array is asked for in a command, in KB.
+    MaxHwTransferSize = "/DataMover/MaxHWTransferSize", 4096, 256..=16384, AtOnce;
     /// 1 ends the host's own I/O to a device without a path after APDTimeout, 0 tries it for ever.
     ApdHandlingEnable = "/Misc/APDHandlingEnable", 1, 0..=1, AtOnce;
     /// Seconds from the loss of a device's last path until the host fails its own I/O.

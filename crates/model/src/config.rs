@@ -73,6 +73,8 @@ pub struct Front {
     pub tier: Option<Tier>,
     /// What the array does by itself; `None` is nothing.
     pub background: Option<Background>,
+    /// Bytes a second that it copies when it is asked to (XCOPY), above 0; `None` where it does not.
+    pub copier_bytes_per_sec: Option<u64>,
 }
 
 impl Front {

@@ -167,7 +167,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    fn new(bytes_per_sec: u64) -> Self {
+    pub(crate) fn new(bytes_per_sec: u64) -> Self {
         Self { free: Time::ZERO, byte_ns: (SECOND << 32) / bytes_per_sec.max(1) }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     command::Command,
     config::{self, ServerQueue},
     disks::Disks,
+    fabric::Link,
     random::{Random, below_low},
     spread::Duration,
     write_cache::{Piece, Spindles, WriteCache},
@@ -221,6 +222,7 @@ pub(crate) struct Front {
     of_tier: u64,
     tier: Option<Box<Service>>,
     background: Option<Background>,
+    copier: Option<Link>,
 }
 
 /// What an array does by itself, in the order of its own arrivals.
@@ -251,6 +253,7 @@ impl Front {
             of_tier: of_32_bits(config.of_tier()),
             tier,
             background: config.background.map(Background::new),
+            copier: config.copier_bytes_per_sec.map(Link::new),
         }
     }
 
@@ -265,6 +268,10 @@ impl Front {
     ) -> Time {
         if let Some(background) = &mut self.background {
             background.catch_up(arrive, random, rest);
+        }
+        if let (Op::Copy, Some(copier)) = (command.op, &mut self.copier) {
+            // One after the other, and beside all else (ruling: nobody says what it takes from that).
+            return arrive + copier.send(arrive, command.bytes) + self.overhead_ns;
         }
         let may_hit = self.hits > 0 && command.op == Op::Read;
         let served = if may_hit && random.bits() >> 32 < self.hits {

@@ -119,6 +119,7 @@ prop_compose! {
         (overhead_ns, reads) in (number(), proptest::option::of((any::<f64>(), number()))),
         tier in proptest::option::of((any::<f64>(), short_number(), number())),
         background in proptest::option::of((0.0..1e4_f64, any::<f64>(), any::<u32>(), number(), 0_u64..1 << 24)),
+        copier_bytes_per_sec in proptest::option::of(number()),
         capacity in proptest::option::of((short_number(), any::<f64>())),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
@@ -135,7 +136,7 @@ prop_compose! {
             let until = Time(from.saturating_add(length));
             Background { rate, read_share, bytes, from: Time(from), until }
         });
-        let front = Front { overhead_ns, reads, tier, background };
+        let front = Front { overhead_ns, reads, tier, background, copier_bytes_per_sec };
         ArrayConfig {
             front, service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, capacity, volumes,
         }

@@ -67,6 +67,7 @@ const ARRAY_KEYS: &[&str] = &[
     "read_cache",
     "tier",
     "background",
+    "xcopy",
     "round_trip",
     "link",
     "write",
@@ -276,6 +277,7 @@ const SERVICE_KEYS: &[&str] = &[
     "read_cache",
     "tier",
     "background",
+    "xcopy",
     "service",
     "spread",
     "variation",
@@ -289,13 +291,14 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
     let disk = table.get("disk").filter(|_| kind.name() == "spindles");
     let own: &[&str] = match (kind.name(), &disk) {
-        ("servers", _) => &SERVICE_KEYS[..8],
-        ("spindles", None) => &SERVICE_KEYS[1..11],
+        ("servers", _) => &SERVICE_KEYS[..9],
+        ("spindles", None) => &SERVICE_KEYS[1..12],
         ("spindles", Some(_)) => &[
             "overhead",
             "read_cache",
             "tier",
             "background",
+            "xcopy",
             "raid",
             "write_cache",
             "write_cache_size",
@@ -340,6 +343,7 @@ fn front(table: &Table<'_>) -> Result<Front, Error> {
         reads,
         tier: table.read("tier", tier)?,
         background: table.read("background", background)?,
+        copier_bytes_per_sec: bandwidth(table, "xcopy")?,
     })
 }
 

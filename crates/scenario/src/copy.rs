@@ -1,8 +1,10 @@
-//! `copy = { size = "40g", chunk = "1m", outstanding = 8 }` of an event that moves disks to another datastore: Storage
-//! vMotion with its load. The data mover of the VMkernel copies a disk once from beginning to end [SVM]; it is a process of
-//! the host, with a disk of its own wherever one that is copied has a place.
+//! `copy = { size = "40g" }` of an event that moves disks to another datastore: Storage vMotion with its load. The data mover
+//! of the VMkernel copies a disk once from beginning to end [SVM]; it is a process of the host, with a disk of its own wherever
+//! one that is copied has a place. Between two VMFS datastores of one array which can do it the array copies [DM, KB-XCOPY].
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
+
+use counters::{DeviceKind, VdiskId};
 
 use crate::{
     CopyConfig, Error,
@@ -16,21 +18,26 @@ const BYTES: RangeInclusive<u64> = 4 << 10..=1 << 46;
 const CHUNK: RangeInclusive<u64> = 4 << 10..=64 << 20;
 /// Chunks at a time.
 const OUTSTANDING: RangeInclusive<u32> = 1..=256;
+/// 64 KiB, 32 at a time [DM].
+const CHUNK_DEFAULT: u64 = 64 << 10;
+const OUTSTANDING_DEFAULT: u32 = 32;
 const SECTOR: u64 = 512;
 
-/// No source says how large the chunks are and how many are under way, so the file does.
+/// How the disk is copied. Whether the array can do it is seen where it goes.
 pub(crate) fn read(node: &Node<'_>) -> Result<CopyConfig, Error> {
     let table = node.table(&["size", "chunk", "outstanding"])?;
-    let sectors = |key, range| {
-        let node = table.need(key)?;
+    let sectors = |node: Node<'_>, range| {
         let bytes = node.size(range)?;
         let whole = || node.error("it is no whole number of sectors of 512 bytes");
         bytes.is_multiple_of(SECTOR).then_some(bytes).ok_or_else(whole)
     };
+    let (chunk, outstanding) =
+        (table.get("chunk"), table.read("outstanding", |node| node.integer32(OUTSTANDING))?);
     Ok(CopyConfig {
-        bytes: sectors("size", BYTES)?,
-        chunk_bytes: sectors("chunk", CHUNK)? as u32,
-        outstanding: table.need("outstanding")?.integer32(OUTSTANDING)?,
+        bytes: sectors(table.need("size")?, BYTES)?,
+        chunk_bytes: chunk.map_or(Ok(CHUNK_DEFAULT), |node| sectors(node, CHUNK))? as u32,
+        outstanding: outstanding.unwrap_or(OUTSTANDING_DEFAULT),
+        may_offload: false,
     })
 }
 
@@ -66,6 +73,18 @@ impl<'a> Copied<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether an array can copy from one datastore to another by itself: both are VMFS and of that array [KB-XCOPY].
+pub(crate) fn may_offload(site: &Site, host: usize, disks: [VdiskId; 2]) -> bool {
+    let host = &site.hosts.hosts[host];
+    let [from, to] = disks.map(|disk| host.targets[disk.index()].array);
+    let is_vmfs = |disk: VdiskId| {
+        let device = host.config.vdisks[disk.index()].device;
+        host.config.devices[device.index()].kind == DeviceKind::Scsi && !host.rdms.contains(&device)
+    };
+    let can = site.arrays.arrays[to].config.front.copier_bytes_per_sec.is_some();
+    can && from == to && disks.into_iter().all(is_vmfs)
 }
 
 /// The positions in a VM of disks that are meant, wherever they are.

@@ -395,7 +395,13 @@ impl<'s> Course<'s> {
                         None => Action::Relocate { from, to },
                         Some(config) => {
                             let mover = [was, is].map(|at| self.site.vms.movers[&(index, at)]);
-                            Action::Copy { from, to, mover, config }
+                            let may_offload = copy::may_offload(self.site, *host, [from, to]);
+                            Action::Copy {
+                                from,
+                                to,
+                                mover,
+                                config: CopyConfig { may_offload, ..config },
+                            }
                         }
                     };
                     actions.push((*host, action));

@@ -334,6 +334,8 @@ pub struct CopyConfig {
     pub chunk_bytes: u32,
     /// Chunks at a time, above 0.
     pub outstanding: u32,
+    /// Whether the array can copy it by itself, if the host is set to have it so.
+    pub may_offload: bool,
 }
 
 /// What an array does with the commands of a device.

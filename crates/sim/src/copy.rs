@@ -7,7 +7,7 @@
 //!   a write: both     it waits     the source alone
 //! ```
 //!
-//! The data mover reads a chunk and writes it, several at a time, once from beginning to end. A write that goes to both
+//! The data mover reads a chunk and writes it, or has the array copy it, several at a time, once from beginning to end. A write that goes to both
 //! places has ended when both have it; the data mover takes it to the second (ruling: so the VM's disk counts it once, and
 //! what it waits there longer counts as waiting above the disk). What fails in the copy, or in the second place, gives the
 //! copy up.
@@ -139,13 +139,14 @@ impl Copy {
     fn read(&mut self, slot: usize, requests: &mut VecDeque<Request>) {
         if self.reached < self.config.bytes {
             self.chunks[slot] = Some(self.reached);
-            requests.push_back(self.chunk(0, Op::Read, self.reached, slot));
+            let first = if self.config.may_offload { (1, Op::Copy) } else { (0, Op::Read) };
+            requests.push_back(self.chunk(first, self.reached, slot));
             self.reached += u64::from(self.config.chunk_bytes);
         }
     }
 
     /// A command of the data mover for the chunk that begins there.
-    fn chunk(&self, place: usize, op: Op, begins: u64, slot: usize) -> Request {
+    fn chunk(&self, (place, op): (usize, Op), begins: u64, slot: usize) -> Request {
         let bytes = u64::from(self.config.chunk_bytes).min(self.config.bytes - begins) as u32;
         let (vdisk, lba) = (self.mover[place], begins / SECTOR);
         Request { vdisk, op, lba, bytes, waited_ns: 0, tag: slot as u32 }
@@ -237,7 +238,7 @@ impl Copy {
             (Some(_), ..) => {}
             (None, Status::Good, 0) => {
                 self.chunks[slot] = Some(begins);
-                requests.push_back(self.chunk(1, Op::Write, begins, slot));
+                requests.push_back(self.chunk((1, Op::Write), begins, slot));
             }
             (None, Status::Good, _) => {
                 self.read(slot, requests);

@@ -215,6 +215,7 @@ impl<W: Watch> Machine<'_, W> {
         if !self.may_go(at, host, from) || !self.attach(at, host, Object::Vdisk(to)) {
             return;
         }
+        let config = self.hosts[host].copying(config);
         if let Some(Blocks { copies, requests, .. }) = self.hosts[host].blocks.as_deref_mut() {
             copies.push(Copy::begin(at, disks, mover, config, requests));
         }

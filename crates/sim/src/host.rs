@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
+use knobs::Advanced;
 use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
-use scenario::Face;
+use scenario::{CopyConfig, Face};
 
 use crate::{
     Watch,
@@ -370,6 +371,17 @@ impl Host {
         {
             blocks.refused(at, request);
         }
+    }
+
+    /// How it copies a disk now: a transfer of the data mover is 32 MiB, which goes to an array that copies by itself in
+    /// commands of `DataMover.MaxHWTransferSize`, all at once [DM].
+    pub(crate) const fn copying(&self, config: CopyConfig) -> CopyConfig {
+        const TRANSFER: u32 = 32 << 20;
+        if !config.may_offload || self.engine.option(Advanced::HardwareAcceleratedMove) == 0 {
+            return CopyConfig { may_offload: false, ..config };
+        }
+        let chunk_bytes = self.engine.option(Advanced::MaxHwTransferSize) << 10;
+        CopyConfig { chunk_bytes, outstanding: TRANSFER / chunk_bytes, ..config }
     }
 
     /// Copies of some disks are given up.

@@ -199,6 +199,7 @@ const fn op_name(op: Op) -> &'static str {
         Op::Flush => "flush",
         Op::Discard => "discard",
         Op::WriteZeroes => "write zeroes",
+        Op::Copy => "copy",
         Op::Ats => "ats",
         Op::Reserve => "reserve",
         Op::Release => "release",

@@ -167,6 +167,35 @@ migrate = { datastore = "old", copy = { size = "1g", chunk = "1m", outstanding =
     assert_eq!(after(&outcome), [8_000.0, 0.0]);
 }
 
+/// The array copies between its own VMFS volumes, where it can and may; else the host does, which is seen in what is read: 1 GiB
+/// in a second, or none of it.
+#[test]
+fn the_array_copies_where_it_can_and_may() {
+    let copy = "[[window]]\nname = \"copy\"\nfrom = \"2s\"\nto = \"3s\"\n";
+    let off = "[[event]]\nat = \"1s\"\nesxcli = \"system settings advanced set -o /DataMover/HardwareAcceleratedMove -i 0\"\n";
+    let one = |text: String| {
+        text.replace("[datastore.new]\narray = \"there\"", "[datastore.new]\narray = \"here\"")
+    };
+    let can = |text: String| text.replace("\"0.5ms\"", "\"0.5ms\"\nxcopy = \"4096MiB/s\"");
+    let nfs = |text: String| text.replace("[datastore.old]", "[datastore.old]\nkind = \"nfs\"");
+    for (what, text, expected_mib) in [
+        ("one array", can(one(text("0.5ms", copy))), 0.0),
+        ("one that cannot", one(text("0.5ms", copy)), 1024.0),
+        ("two arrays", can(text("0.5ms", copy)), 1024.0),
+        ("NFS", nfs(can(one(text("0.5ms", copy)))), 1024.0),
+        ("off", can(one(text("0.5ms", &format!("{copy}{off}")))), 1024.0),
+    ] {
+        let outcome = run(&scenario(&text), 1, &());
+        assert!(matches!(ends(&outcome)[..], [CopyEnd::Copied(_)]), "{what}: {:?}", outcome.log);
+        let recording = &outcome.windows[2][0].recording;
+        let kinds = [Kind::Device, Kind::NfsVolume].into_iter();
+        let rows = kinds.flat_map(|kind| recording.of_kind(kind));
+        let read = rows.filter_map(|(row, _)| recording.value(row, Counter::MbRead, 0));
+        let read: f64 = read.sum();
+        assert_eq!(read, expected_mib, "{what}");
+    }
+}
+
 /// Hosts that run apart copy as those that run together.
 #[test]
 fn copies_are_the_same_on_any_number_of_threads() {

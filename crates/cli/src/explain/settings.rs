@@ -526,6 +526,18 @@ const OPTIONS: &[Words] = &[
         where the array's vendor asks for it, and on all hosts alike.",
     ),
     words(
+        Advanced::HardwareAcceleratedMove,
+        "When a disk is copied (Storage vMotion, clones): with it the array copies by itself, by XCOPY, between VMFS datastores of \
+        one array that can do it; without it, or between arrays, the data mover of the host reads and writes all of it.",
+        "Off only where the array's vendor asks for it: the host's queues and links then carry every byte twice.",
+    ),
+    words(
+        Advanced::MaxHwTransferSize,
+        "While the array copies by itself: a transfer of 32 MiB goes to it in commands of so much, eight at the default [DM].",
+        "No other I/O knows it, so it moves no latency but that of copies (S4 saw none move). Arrays say how much they take \
+        in a command: more than that brings poor copies with some.",
+    ),
+    words(
         Advanced::ApdHandlingEnable,
         "When a device has lost its last path. Switched on during an outage it begins to count at \
         once [DOC-APD].",
@@ -552,6 +564,7 @@ const ALSO: &[(Advanced, &[&str])] = &[
         &["vVol", "vVols", "virtual volumes", "protocol endpoint", "PE", "PESNRO"],
     ),
     (Advanced::HardwareAcceleratedLocking, &["ATS", "atomic test and set"]),
+    (Advanced::HardwareAcceleratedMove, &["XCOPY", "full copy"]),
     (Advanced::SchedulerWithReservation, &["mClock", "dmClock", "scheduler"]),
 ];
 

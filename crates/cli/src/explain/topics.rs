@@ -94,8 +94,8 @@ const TOPICS: &[Topic] = &[
             ),
             (
                 "In kavg",
-                "The locks alone: kavg explain VMFS3.HardwareAcceleratedLocking. Copies and zeroes \
-                are not simulated.",
+                "Locks (kavg explain VMFS3.HardwareAcceleratedLocking), and copies of disks that are moved (xcopy of an \
+                array, copy of an event; kavg explain DataMover.HardwareAcceleratedMove). Zeroes are not simulated.",
             ),
             ("Read it", "$ esxcli storage core device vaai status get -d DEVICE"),
         ],

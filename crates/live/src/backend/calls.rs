@@ -190,7 +190,7 @@ impl Calls {
             Op::Discard if at < to => Call::Punch,
             Op::WriteZeroes if job.work.keeps_space => Call::Zero,
             Op::WriteZeroes => Call::Punch,
-            Op::Discard | Op::Ats | Op::Reserve | Op::Release => return false,
+            Op::Discard | Op::Ats | Op::Reserve | Op::Release | Op::Copy => return false,
         };
         if !is_whole {
             (at, to) = (self.floor(at), self.ceiling(to));
