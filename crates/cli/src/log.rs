@@ -78,15 +78,13 @@ pub(crate) fn text(report: &Report, line: &LogLine) -> String {
         Logged::Copied { from, to, end } => {
             let host = &report.scenario.hosts[line.host];
             let disk = host.disk_name(*from);
-            let device = &host.config.devices[host.config.vdisks[to.index()].device.index()].name;
+            let to = host.datastores[host.config.vdisks[to.index()].device.index()].join(", ");
             match end {
                 CopyEnd::Copied(nanos) => {
                     let seconds = *nanos as f64 / SECOND as f64;
-                    format!(
-                        "`{disk}` is copied to {device} after {seconds:.3} s, and goes on there"
-                    )
+                    format!("`{disk}` is copied to {to} after {seconds:.3} s, and goes on there")
                 }
-                CopyEnd::GivenUp => format!("the copy of `{disk}` to {device} is given up"),
+                CopyEnd::GivenUp => format!("the copy of `{disk}` to {to} is given up"),
             }
         }
     }

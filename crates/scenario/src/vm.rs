@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
-use engine::{VdiskConfig, VmConfig, VscsiConfig};
+use engine::{Object, VdiskConfig, VmConfig, VscsiConfig};
 use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
 use model::{BlockConfig, FlashCacheConfig, Qos, Stuck};
 
@@ -404,7 +404,8 @@ impl Site {
         Ok(place.vdisks[0])
     }
 
-    /// Adds the data mover of a VM, with a disk that lies where each of those at some positions does.
+    /// Adds the data mover of a VM, with a disk that lies where each of those at some positions does, and is there while that is
+    /// copied.
     pub(crate) fn add_mover(
         &mut self,
         index: usize,
@@ -415,7 +416,10 @@ impl Site {
         let disks = positions.iter().map(|at| &vm.disks[*at]);
         let disks: Vec<_> =
             disks.map(|disk| (disk.name.clone(), disk.datastore, disk.target)).collect();
-        let place = self.add_process(vm.home, format!("svmotion.{}", vm.name), disks, node)?;
+        let (home, name) = (vm.home, format!("svmotion.{}", vm.name));
+        let place = self.add_process(home, name, disks, node)?;
+        let absent = &mut self.hosts.hosts[home].absent;
+        absent.extend(place.vdisks.iter().map(|disk| Object::Vdisk(*disk)));
         let keys = positions.iter().map(|at| (index, *at));
         self.vms.movers.extend(keys.zip(place.vdisks));
         Ok(())

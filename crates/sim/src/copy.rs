@@ -28,7 +28,7 @@ pub(crate) struct Copy {
     pub(crate) from: VdiskId,
     pub(crate) to: VdiskId,
     /// The data mover's disks in the two places.
-    mover: [VdiskId; 2],
+    pub(crate) mover: [VdiskId; 2],
     config: CopyConfig,
     begun: Time,
     /// How it has ended; what is left then is under way in both places.

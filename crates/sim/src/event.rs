@@ -212,7 +212,8 @@ impl<W: Watch> Machine<'_, W> {
         config: CopyConfig,
     ) {
         let [from, to] = disks;
-        if !self.may_go(at, host, from) || !self.attach(at, host, Object::Vdisk(to)) {
+        let parts = [to, mover[0], mover[1]].map(Object::Vdisk);
+        if !self.may_go(at, host, from) || !parts.iter().all(|part| self.attach(at, host, *part)) {
             return;
         }
         let config = self.hosts[host].copying(config);
@@ -226,11 +227,17 @@ impl<W: Watch> Machine<'_, W> {
     pub(crate) fn copied(&mut self, at: Time, host: usize, vdisk: VdiskId) {
         let Some(blocks) = &self.hosts[host].blocks else { return };
         let ended = blocks.copies.iter().rfind(|copy| copy.from == vdisk);
-        let Some((to, end)) = ended.and_then(|copy| Some((copy.to, copy.end()?))) else { return };
+        let ended = ended.and_then(|copy| Some((copy.to, copy.mover, copy.end()?)));
+        let Some((to, mover, end)) = ended else { return };
         self.log(host, at, Logged::Copied { from: vdisk, to, end });
-        match end {
-            CopyEnd::Copied(_) => self.go_over(at, host, vdisk, to),
-            CopyEnd::GivenUp => self.detach(at, host, Object::Vdisk(to), false),
+        let is_copied = matches!(end, CopyEnd::Copied(_));
+        if is_copied {
+            self.go_over(at, host, vdisk, to);
+        } else {
+            self.detach(at, host, Object::Vdisk(to), false);
+        }
+        for disk in mover {
+            self.detach(at, host, Object::Vdisk(disk), is_copied);
         }
     }
 

@@ -123,6 +123,15 @@ fn a_copy_outlives_a_reboot_of_the_guest() {
     assert_eq!(after(&outcome), [0.0, 4_000.0]);
 }
 
+/// Nothing is left where the disk was: its datastore can go.
+#[test]
+fn the_datastore_that_is_empty_after_a_copy_can_be_removed() {
+    let rest = "[[event]]\nat = \"10s\"\nremove = { datastore = \"old\" }";
+    let outcome = run(&scenario(&text("1ms", rest)), 1, &());
+    assert!(!outcome.log.iter().any(|line| matches!(line.what, Logged::Refused(_))));
+    assert_eq!(after(&outcome), [0.0, 4_000.0]);
+}
+
 /// Both places keep the limit of the disk, whenever it is set; and an event that finds it being copied is refused.
 #[test]
 fn what_is_set_meanwhile_holds_in_both_places() {

@@ -47,7 +47,7 @@ pub(crate) struct BalanceArguments {
     /// Write the scenario with the moves as events at the beginning of the window
     #[arg(long, value_name = "FILE", conflicts_with = "set")]
     apply: Option<PathBuf>,
-    /// With --apply: let Storage vMotion copy the disks, with these keys, as 'size = "40g", chunk = "1m", outstanding = 8'
+    /// With --apply: let Storage vMotion copy the disks, with these keys, as 'size = "40g"'
     #[arg(long, value_name = "KEYS", requires = "apply")]
     copy: Option<String>,
     /// Print everything as JSON (`kavg help reference/json`)
