@@ -564,7 +564,7 @@ const ALSO: &[(Advanced, &[&str])] = &[
         &["vVol", "vVols", "virtual volumes", "protocol endpoint", "PE", "PESNRO"],
     ),
     (Advanced::HardwareAcceleratedLocking, &["ATS", "atomic test and set"]),
-    (Advanced::HardwareAcceleratedMove, &["XCOPY", "full copy"]),
+    (Advanced::HardwareAcceleratedMove, &["full copy"]),
     (Advanced::SchedulerWithReservation, &["mClock", "dmClock", "scheduler"]),
 ];
 

@@ -206,6 +206,58 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        names: &["Storage vMotion", "svMotion", "data mover"],
+        title: "Storage vMotion: what the copy of a disk does to queues",
+        sections: &[
+            (
+                "What it is",
+                "The data mover of the VMkernel copies a disk once from beginning to end, 64 KiB and 32 I/Os at a time [DM]; what \
+                the guest writes to what is copied goes to both datastores, and ends when both have it [SVM].",
+            ),
+            (
+                "It shows",
+                "Reads where the disk is and writes where it is to be, of a world that is no VM's; with the guest it competes, so \
+                DSNRO is in force on both devices meanwhile. The guest's writes take as long as in the slower place, more and \
+                more of them. Where the array copies by itself (XCOPY) there are few commands, CLONE_WR counts them, and no \
+                byte crosses the fabric.",
+            ),
+            (
+                "In kavg",
+                "copy of an event that moves a disk: the scenarios storage-vmotion and xcopy; kavg balance --apply writes such \
+                events.",
+            ),
+            (
+                "Leave alone",
+                "Depths and shares, for a copy alone: it is over by itself. Move by night what is busy by day.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["Storage DRS", "SDRS"],
+        title: "Storage DRS: moving disks to where latency is lower",
+        sections: &[
+            (
+                "What it is",
+                "A datastore whose 90th percentile of latency is above a threshold (15 ms) gives disks to others of its cluster, \
+                while a metric of their fairness is low enough [SDRS].",
+            ),
+            (
+                "With queues",
+                "It sees the latency of datastores, whatever queue that comes from: a full device queue moves disks as a slow \
+                array does. Look at KAVG first.",
+            ),
+            (
+                "In kavg",
+                "kavg balance SCENARIO: what it would move, and what that gives, each move simulated; with --apply as events, \
+                with --copy as copies. Space is left out.",
+            ),
+            (
+                "Leave alone",
+                "Datastores of one pool of disks: a move between them takes its load along.",
+            ),
+        ],
+    },
+    Topic {
         names: &["vscsiStats"],
         title: "vscsiStats: histograms of a virtual disk",
         sections: &[
