@@ -49,7 +49,11 @@ pub(crate) fn event<'a>(report: &'a Report, line: &LogLine) -> (&'static str, Op
     let (name, device) = match line.what {
         Logged::Refused(_) => return ("refused", None),
         Logged::Copied { to, end, .. } => {
-            let name = if end == CopyEnd::GivenUp { "copy-given-up" } else { "copied" };
+            let name = match end {
+                CopyEnd::Copied(_) => "copied",
+                CopyEnd::GivenUp => "copy-given-up",
+                CopyEnd::Unfinished(_) => "copy-unfinished",
+            };
             (name, config.vdisks[to.index()].device)
         }
         Logged::Event(event) => of_event(event),
@@ -83,6 +87,10 @@ pub(crate) fn text(report: &Report, line: &LogLine) -> String {
                 CopyEnd::Copied(nanos) => {
                     let seconds = *nanos as f64 / SECOND as f64;
                     format!("`{disk}` is copied to {to} after {seconds:.3} s, and goes on there")
+                }
+                CopyEnd::Unfinished(bytes) => {
+                    let mib = bytes >> 20;
+                    format!("the copy of `{disk}` to {to} is not over: {mib} MiB are left")
                 }
                 CopyEnd::GivenUp => format!("the copy of `{disk}` to {to} is given up"),
             }

@@ -64,6 +64,8 @@ pub enum CopyEnd {
     Copied(u64),
     /// Something failed, or the VM or its host went down: the disk stays where it was.
     GivenUp,
+    /// The run is over, and so many bytes are not copied.
+    Unfinished(u64),
 }
 
 /// What the end of a command in a place of a copy means.
@@ -123,6 +125,11 @@ impl Copy {
     pub(crate) fn count(&self, into: &mut VdiskCounters) {
         into.guest_queued.add(&self.waiting);
         into.io[Direction::Write as usize].guest_ns += self.waited_ns;
+    }
+
+    /// Bytes that are not copied yet, but for what is under way.
+    pub(crate) const fn left(&self) -> u64 {
+        self.config.bytes.saturating_sub(self.reached)
     }
 
     pub(crate) const fn end(&self) -> Option<CopyEnd> {

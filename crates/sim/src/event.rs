@@ -10,8 +10,9 @@ use crate::{
     Watch,
     copy::{Copy, CopyEnd},
     guest::Blocks,
+    host::Host,
     key::{Class, Key},
-    machine::{Logged, Machine, Player},
+    machine::{LogLine, Logged, Machine, Player},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -26,7 +27,9 @@ impl<W: Watch> Machine<'_, W> {
             Action::Attach(object) => {
                 self.attach(at, host, *object);
             }
-            Action::Detach { object, drain } => self.detach(at, host, *object, *drain),
+            Action::Detach { object, drain } => {
+                self.detach(at, host, self.where_it_is(host, *object), *drain);
+            }
             Action::Relocate { from, to } => self.relocate(at, host, *from, *to),
             Action::Copy { from, to, mover, config } => {
                 self.copy(at, host, [*from, *to], *mover, *config);
@@ -118,6 +121,17 @@ impl<W: Watch> Machine<'_, W> {
         self.spans.extend(self.players.iter_mut().filter_map(|player| player.rest(at)));
     }
 
+    /// The run is over for a host: its copies that are not.
+    pub(crate) fn leave(&mut self, at: Time, host: &Host) {
+        let copies = host.blocks.iter().flat_map(|blocks| &blocks.copies);
+        let left = copies.filter(|copy| copy.end().is_none()).map(|copy| {
+            let end = CopyEnd::Unfinished(copy.left());
+            let what = Logged::Copied { from: copy.from, to: copy.to, end };
+            LogLine { at, host: host.index, what }
+        });
+        self.log.extend(left);
+    }
+
     /// Whether the VM of a workload is on, on a host that is up.
     fn is_up(&self, id: usize) -> bool {
         let player = &self.players[id];
@@ -163,12 +177,19 @@ impl<W: Watch> Machine<'_, W> {
     /// A setting; that of a disk which is being copied is its setting in both places.
     fn set(&mut self, at: Time, host: usize, knob: Knob) {
         if let Knob::Allocation { vdisk, allocation } = knob
-            && let Some(blocks) = &self.hosts[host].blocks
-            && let Some(from) = blocks.source_of(vdisk)
+            && let Object::Vdisk(from) = self.where_it_is(host, Object::Vdisk(vdisk))
+            && from != vdisk
         {
             self.input(host, at, Input::Set(Knob::Allocation { vdisk: from, allocation }));
         }
         self.input(host, at, Input::Set(knob));
+    }
+
+    /// A part of a host; of a virtual disk that is being copied, where it still is.
+    fn where_it_is(&self, host: usize, object: Object) -> Object {
+        let Object::Vdisk(vdisk) = object else { return object };
+        let source = self.hosts[host].blocks.as_ref().and_then(|blocks| blocks.source_of(vdisk));
+        Object::Vdisk(source.unwrap_or(vdisk))
     }
 
     /// A virtual disk goes on on another device, and with it its workloads; what they have outstanding
@@ -233,11 +254,11 @@ impl<W: Watch> Machine<'_, W> {
         let is_copied = matches!(end, CopyEnd::Copied(_));
         if is_copied {
             self.go_over(at, host, vdisk, to);
-        } else {
-            self.detach(at, host, Object::Vdisk(to), false);
         }
-        for disk in mover {
-            self.detach(at, host, Object::Vdisk(disk), is_copied);
+        for disk in [to, mover[0], mover[1]].into_iter().skip(usize::from(is_copied)) {
+            if !self.hosts[host].gone.contains(&disk) {
+                self.detach(at, host, Object::Vdisk(disk), is_copied);
+            }
         }
     }
 

@@ -284,6 +284,7 @@ fn read_hosts<'r, W: Watch>(
         let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
         *spare = Arc::try_unwrap(old).unwrap_or_default();
         if is_over {
+            machine.leave(at, &host);
             host.engine.snapshot(at, spare);
             machine.outside.watch.counted(host.index, spare);
         } else {

@@ -123,6 +123,25 @@ fn a_copy_outlives_a_reboot_of_the_guest() {
     assert_eq!(after(&outcome), [0.0, 4_000.0]);
 }
 
+/// The disk that is removed is the one that is there; what there is of it elsewhere goes too.
+#[test]
+fn a_disk_that_is_removed_while_it_is_copied_is_gone() {
+    let rest = "[[event]]\nat = \"2100ms\"\nremove = { vm = \"db\", disk = \"scsi0:1\" }";
+    let outcome = run(&scenario(&text("1ms", rest)), 1, &());
+    assert_eq!(ends(&outcome), [CopyEnd::GivenUp]);
+    assert!(!outcome.log.iter().any(|line| matches!(line.what, Logged::Refused(_))));
+    assert_eq!(after(&outcome), [0.0, 0.0]);
+}
+
+#[test]
+fn a_run_that_ends_before_the_copy_says_what_is_left() {
+    let long = text("1ms", "").replace("size = \"1g\", chunk", "size = \"64g\", chunk");
+    let outcome = run(&scenario(&long), 1, &());
+    let [CopyEnd::Unfinished(bytes)] = ends(&outcome)[..] else { panic!("{:?}", outcome.log) };
+    // Two chunks of 1 MiB each 1.5 ms, for 18 s: 24,000 of 65,536, the last two of which end as the run does.
+    assert_eq!(bytes, (65_536 - 24_000) << 20);
+}
+
 /// Nothing is left where the disk was: its datastore can go.
 #[test]
 fn the_datastore_that_is_empty_after_a_copy_can_be_removed() {
