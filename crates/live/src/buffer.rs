@@ -24,30 +24,31 @@ const SPARE_MAX: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Buffer {
     memory: Box<[u8]>,
-    start: usize,
-    len: usize,
+    start: u32,
+    len: u32,
 }
 
 impl Buffer {
     fn new(class: usize) -> Self {
         let memory = vec![0; (PAGE << class) + PAGE].into_boxed_slice();
-        let start = memory.as_ptr().align_offset(PAGE);
+        let start = memory.as_ptr().align_offset(PAGE) as u32;
         Self { memory, start, len: 0 }
     }
 
     /// What it holds.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + self.len]
+        &self.memory[self.start as usize..][..self.len()]
     }
 
     /// The same, to be filled.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len]
+        let len = self.len();
+        &mut self.memory[self.start as usize..][..len]
     }
 
     /// How many it holds.
     pub(crate) const fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     fn class(&self) -> usize {
@@ -60,8 +61,8 @@ impl Buffer {
 pub(crate) enum Data {
     /// In the daemon's own memory.
     Own(Buffer),
-    /// In the memory of a guest.
-    Lent(Lent),
+    /// In the memory of a guest. What goes from hand to hand is small: moving it cost more than this memory.
+    Lent(Box<Lent>),
 }
 
 impl Data {
@@ -125,7 +126,7 @@ impl Buffers {
             }
             None => Buffer::new(class),
         };
-        buffer.len = len;
+        buffer.len = len as u32;
         buffer
     }
 

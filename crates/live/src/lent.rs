@@ -8,7 +8,9 @@
 use std::{fmt::Debug, ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+use vm_memory::{Address, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+
+use crate::access;
 
 /// Parts at most that are lent as they are; a request of more is copied.
 const LENT_MAX: usize = 256;
@@ -21,7 +23,7 @@ pub(crate) struct Part {
 }
 
 /// Parts of a request: one or two for most of them, which need no memory of their own.
-pub(crate) type Parts = SmallVec<[Part; 3]>;
+pub(crate) type Parts = SmallVec<[Part; 2]>;
 
 /// Where bytes are in the daemon, and how many.
 pub(crate) type Span = (*mut u8, usize);
@@ -84,7 +86,7 @@ impl Lent {
         for part in self.pieces(from..from + into.len()) {
             let (now, later) = into.split_at_mut(part.bytes as usize);
             // It was looked up when it was lent.
-            let _ = self.lender.map().read_slice(now, part.at);
+            let _ = access::read(self.lender.map(), part.at, now);
             into = later;
         }
     }
@@ -93,7 +95,7 @@ impl Lent {
     pub(crate) fn copy_from(&self, at: usize, mut bytes: &[u8]) {
         for part in self.pieces(at..at + bytes.len()) {
             let (now, later) = bytes.split_at(part.bytes as usize);
-            let _ = self.lender.map().write_slice(now, part.at);
+            let _ = access::write(self.lender.map(), part.at, now);
             bytes = later;
         }
     }

@@ -5,6 +5,7 @@
 //! walks its front ends, calls its engine and drives its back ends. A front end is a folder (`nbd/`,
 //! `vhost/`), a back end a file of `backend/`; what they have in common is in `export.rs`.
 
+mod access;
 mod backend;
 mod buffer;
 mod change;

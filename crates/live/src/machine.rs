@@ -71,7 +71,7 @@ const ASKED_MAX: usize = 256;
 
 /// How long sockets and letters are not asked about where only rings are served, which say themselves
 /// that there is something: to ask costs as much as an I/O.
-const LOOK_NS: u64 = 5 * MICROSECOND;
+const LOOK_NS: u64 = 20 * MICROSECOND;
 
 /// What wakes the thread, beside guests.
 const MAILBOX: u64 = u64::MAX;
@@ -534,10 +534,11 @@ impl Machine {
     }
 
     fn tell(&mut self, io: IoId, answer: Input) {
-        let sent = self.commands[io.slot() as usize].take();
-        if let Some((array, _)) = sent.and_then(|sent| sent.array) {
+        let sent = &mut self.commands[io.slot() as usize];
+        if let Some((array, _)) = sent.as_ref().and_then(|sent| sent.array) {
             self.arrays[array].done(Status::Good);
         }
+        *sent = None;
         self.answers.push_back(answer);
     }
 

@@ -118,7 +118,7 @@ impl Request {
         }
         let from = offset as usize;
         match self.buffer.as_ref()? {
-            Data::Lent(whole) => Some(Data::Lent(whole.part(from..from + bytes as usize))),
+            Data::Lent(whole) => Some(Data::Lent(whole.part(from..from + bytes as usize).into())),
             Data::Own(whole) => {
                 let mut piece = buffers.take(bytes as usize);
                 if op != Op::Read {

@@ -6,10 +6,13 @@
 
 use virtio_bindings::virtio_ring::VRING_DESC_F_NEXT;
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Address, Bytes, GuestAddress};
+use vm_memory::{Address, GuestAddress, GuestMemoryBackend, VolatileMemory, VolatileSlice};
 
 use super::memory::Memory;
-use crate::lent::{Part, Parts};
+use crate::{
+    access,
+    lent::{Part, Parts},
+};
 
 /// Parts of a request at most: data, head and status.
 const PARTS_MAX: usize = 1_024;
@@ -34,13 +37,13 @@ impl Chain {
     /// Walks the chain that begins with a descriptor of the table.
     pub(super) fn walk(memory: &Memory, table: Table, head: u16) -> Option<Self> {
         let mut chain = Self::default();
-        let first = table.descriptor(memory, head)?;
-        let (table, mut next) = match first.refers_to_indirect_table() {
-            true => (Table::indirect(&first)?, 0),
-            false => (table, head),
-        };
-        for _ in 0..table.entries {
-            let descriptor = table.descriptor(memory, next)?;
+        let mut table = Descriptors::of(memory, table);
+        let mut descriptor = table.get(head)?;
+        if descriptor.refers_to_indirect_table() {
+            table = Descriptors::of(memory, Table::indirect(&descriptor)?);
+            descriptor = table.get(0)?;
+        }
+        for _ in 0..table.of.entries {
             if descriptor.refers_to_indirect_table() {
                 return None;
             }
@@ -48,7 +51,7 @@ impl Chain {
             if descriptor.flags() & VRING_DESC_F_NEXT as u16 == 0 {
                 return Some(chain);
             }
-            next = descriptor.next();
+            descriptor = table.get(descriptor.next())?;
         }
         None
     }
@@ -74,11 +77,31 @@ impl Table {
         let is_whole = descriptor.len().is_multiple_of(DESCRIPTOR);
         is_whole.then_some(Self { at: descriptor.addr(), entries })
     }
+}
 
-    fn descriptor(self, memory: &Memory, index: u16) -> Option<Descriptor> {
+/// A table in a guest's memory, looked up once for all that is read of it.
+struct Descriptors<'a> {
+    memory: &'a Memory,
+    of: Table,
+    /// Where it is, if that is in one region.
+    whole: Option<VolatileSlice<'a>>,
+}
+
+impl<'a> Descriptors<'a> {
+    fn of(memory: &'a Memory, of: Table) -> Self {
+        let bytes = usize::from(of.entries) * DESCRIPTOR as usize;
+        Self { memory, of, whole: memory.map().get_slice(of.at, bytes).ok() }
+    }
+
+    fn get(&self, index: u16) -> Option<Descriptor> {
         let offset = u64::from(index) * u64::from(DESCRIPTOR);
-        let at = self.at.checked_add(offset).filter(|_| index < self.entries)?;
-        memory.map().read_obj(at).ok()
+        if index >= self.of.entries {
+            return None;
+        }
+        match &self.whole {
+            Some(whole) => whole.get_ref(offset as usize).ok().map(|descriptor| descriptor.load()),
+            None => access::get(self.memory.map(), self.of.at.checked_add(offset)?),
+        }
     }
 }
 

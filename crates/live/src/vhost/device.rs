@@ -243,7 +243,7 @@ impl Device {
                     _ => Err(data),
                 };
                 let (data, buffer) = match lent {
-                    Ok(lent) => (Parts::new(), Some(Data::Lent(lent))),
+                    Ok(lent) => (Parts::new(), Some(Data::Lent(lent.into()))),
                     Err(data) => {
                         let buffer = copy(memory, &data, verb, buffers)?;
                         (data, buffer.map(Data::Own))
@@ -272,10 +272,11 @@ impl Device {
     pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
         let Asked { cookie, verb, buffer, .. } = asked;
         let place = cookie as usize;
-        let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return };
-        self.free.push(place);
+        let Some(kept) = self.slots.get_mut(place) else { return };
+        let Some(slot) = kept else { return };
         self.held -= slot.held as usize;
-        if slot.is_wanted {
+        let own = slot.ring;
+        let is_told = !slot.is_wanted || {
             let read = buffer.as_ref().filter(|_| verb.is_read() && status == Status::Good);
             let is_there = match read {
                 Some(Data::Own(own)) => chain::scatter(&slot.memory, &slot.data, own.bytes()),
@@ -283,10 +284,14 @@ impl Device {
             };
             let is_told = is_there && slot.memory.write(slot.status, &[End::of(status) as u8]);
             let written = read.map_or(0, Data::len) as u32 + 1;
-            let ring = &mut self.terms.rings[slot.ring];
-            if ring.give(&self.terms.memory, slot.head, written).is_err() || !is_told {
-                self.fail(slot.ring);
-            }
+            let ring = &mut self.terms.rings[own];
+            ring.give(&self.terms.memory, slot.head, written).is_ok() && is_told
+        };
+        // It stays where it is until it has ended: to move it out would take longer than all of this.
+        *kept = None;
+        self.free.push(place);
+        if !is_told {
+            self.fail(own);
         }
         buffer.into_iter().for_each(|buffer| buffers.give(buffer));
     }

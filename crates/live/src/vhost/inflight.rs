@@ -16,12 +16,13 @@ use nix::{
     sys::memfd::{MFdFlags, memfd_create},
     unistd::ftruncate,
 };
-use vm_memory::{Bytes, GuestAddress};
+use vm_memory::GuestAddress;
 
 use super::{
     memory::Memory,
     wire::{InflightArea, Region},
 };
+use crate::access;
 
 /// Bytes of the head of a ring, and of each descriptor.
 const HEAD: u64 = 16;
@@ -83,12 +84,13 @@ pub(super) struct Notes {
 impl Notes {
     fn get<T: vm_memory::AtomicAccess + Default>(&self, place: u64) -> T {
         let at = GuestAddress(self.at + place);
-        self.memory.map().load(at, Ordering::Acquire).unwrap_or_default()
+        access::load(self.memory.map(), at, Ordering::Acquire).unwrap_or_default()
     }
 
     fn put<T: vm_memory::AtomicAccess>(&mut self, place: u64, value: T) {
         // It is as large as its rings.
-        let _ = self.memory.map().store(value, GuestAddress(self.at + place), Ordering::Release);
+        let at = GuestAddress(self.at + place);
+        let _ = access::store(self.memory.map(), value, at, Ordering::Release);
     }
 
     const fn note(&self, head: u16) -> u64 {

@@ -7,12 +7,12 @@ use counters::sorted::sort_by_key;
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use vm_memory::{
-    Address, Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
-    GuestMemoryRegion, GuestRegionMmap, MmapRegion,
+    Address, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+    GuestRegionMmap, MmapRegion,
 };
 
 use super::{sigbus::Guard, wire::Region};
-use crate::lent::Lender;
+use crate::{access, lent::Lender};
 
 /// Parts that a table has at most.
 pub(super) const PARTS_MAX: usize = 64;
@@ -91,11 +91,11 @@ impl Memory {
     }
 
     pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
-        self.map.read_slice(into, at).is_ok()
+        access::read(&self.map, at, into)
     }
 
     pub(super) fn write(&self, at: GuestAddress, bytes: &[u8]) -> bool {
-        self.map.write_slice(bytes, at).is_ok()
+        access::write(&self.map, at, bytes)
     }
 
     /// Whether a part of it was taken away.

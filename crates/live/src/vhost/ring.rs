@@ -19,12 +19,13 @@ use nix::{
 };
 use virtio_bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
 use virtio_queue::{Queue, QueueT};
-use vm_memory::{Bytes, GuestAddress};
+use vm_memory::GuestAddress;
 
 use super::{chain::Table, inflight::Notes, memory::Memory, wire::Addresses};
+use crate::access;
 
 /// Requests that have ended before the guest is told of them within a pass.
-const TOLD_AT_ONCE: u16 = 16;
+const TOLD_AT_ONCE: u16 = 8;
 /// Places in an available ring and in a used one: behind flags and index.
 const ENTRIES_AT: u64 = 4;
 const INDEX_AT: u64 = 2;
@@ -54,6 +55,9 @@ pub(super) struct Ring {
     available: u16,
     /// Entries of the used ring that the guest is not told of yet.
     untold: u16,
+    /// Whether nothing has ended in this pass: the first that does is told at once, so that a guest that sleeps
+    /// wakes while the others end.
+    is_first: bool,
     /// Where the used ring was when the guest was called last, or needed not to be.
     called: u16,
     /// Whether the guest is to be called in any case: it may have missed a call of the daemon before.
@@ -78,6 +82,7 @@ impl Ring {
             in_flight: 0,
             available: 0,
             untold: 0,
+            is_first: true,
             called: 0,
             must_call: false,
             is_at_rest: false,
@@ -196,8 +201,9 @@ impl Ring {
     fn next_available(&mut self, memory: &Memory) -> Result<Option<u16>, Broken> {
         let (next, entries) = (self.queue.next_avail(), self.queue.size());
         if next == self.available {
-            let available = self.queue.avail_idx(memory.map(), Ordering::Acquire);
-            let available = available.map_err(|_| Broken)?.0;
+            let at = GuestAddress(self.queue.avail_ring() + INDEX_AT);
+            let available = access::load(memory.map(), at, Ordering::Acquire).ok_or(Broken)?;
+            let available = u16::from_le(available);
             if available.wrapping_sub(next) > entries {
                 return Err(Broken);
             }
@@ -207,7 +213,7 @@ impl Ring {
             return Ok(None);
         }
         let at = self.queue.avail_ring() + ENTRIES_AT + 2 * u64::from(next % entries);
-        let head = memory.map().load(GuestAddress(at), Ordering::Relaxed).map_err(|_| Broken)?;
+        let head = access::load(memory.map(), GuestAddress(at), Ordering::Relaxed).ok_or(Broken)?;
         self.queue.set_next_avail(next.wrapping_add(1));
         Ok(Some(u16::from_le(head)))
     }
@@ -225,10 +231,11 @@ impl Ring {
         }
         let entry = (u64::from(head) | u64::from(bytes) << 32).to_le();
         let at = self.queue.used_ring() + ENTRIES_AT + 8 * u64::from(used % entries);
-        memory.map().write_obj(entry, GuestAddress(at)).map_err(|_| Broken)?;
+        access::put(memory.map(), GuestAddress(at), entry).ok_or(Broken)?;
         self.queue.set_next_used(used.wrapping_add(1));
         self.untold += 1;
-        if self.untold >= TOLD_AT_ONCE { self.tell(memory) } else { Ok(()) }
+        let is_time = std::mem::take(&mut self.is_first) || self.untold >= TOLD_AT_ONCE;
+        if is_time { self.ring_if_wanted(memory) } else { Ok(()) }
     }
 
     /// The guest sees what has ended: once for several, because it looks there all the time.
@@ -238,15 +245,20 @@ impl Ring {
             return Ok(());
         }
         let at = GuestAddress(self.queue.used_ring() + INDEX_AT);
-        memory.map().store(used.to_le(), at, Ordering::Release).map_err(|_| Broken)?;
+        access::store(memory.map(), used.to_le(), at, Ordering::Release).ok_or(Broken)?;
         if let Some(notes) = &mut self.notes {
             notes.ended(told, used);
         }
         Ok(())
     }
 
-    /// Calls the guest if there is something to be told and it wants to be called.
+    /// Calls the guest, at the end of a pass, if there is something to be told and it wants to be called.
     pub(super) fn call(&mut self, memory: &Memory) -> Result<(), Broken> {
+        self.is_first = true;
+        self.ring_if_wanted(memory)
+    }
+
+    fn ring_if_wanted(&mut self, memory: &Memory) -> Result<(), Broken> {
         self.tell(memory)?;
         if self.called == self.queue.next_used() && !self.must_call {
             return Ok(());
@@ -263,13 +275,15 @@ impl Ring {
         let new = used.wrapping_sub(std::mem::replace(&mut self.called, used));
         // What was told is seen before what the guest wants is looked at.
         fence(Ordering::SeqCst);
-        let word = |at| memory.map().load::<u16>(GuestAddress(at), Ordering::Relaxed);
+        let word = |at| {
+            access::load::<u16>(memory.map(), GuestAddress(at), Ordering::Relaxed).ok_or(Broken)
+        };
         if !self.queue.event_idx_enabled() {
-            let flags = word(ring).map_err(|_| Broken)?;
+            let flags = word(ring)?;
             return Ok(flags & (VRING_AVAIL_F_NO_INTERRUPT as u16).to_le() == 0);
         }
         let event = word(ring + ENTRIES_AT + 2 * u64::from(self.queue.size()));
-        let event = u16::from_le(event.map_err(|_| Broken)?);
+        let event = u16::from_le(event?);
         Ok(used.wrapping_sub(event).wrapping_sub(1) < new)
     }
 

@@ -119,13 +119,13 @@ fn what_a_guest_lends_is_moved_by_both_executors() {
         for (op, parts) in [(Op::Write, places.as_slice()), (Op::WriteFua, &[(16_384, 16_384)])] {
             let lent = lend(&guest, parts);
             lent.copy_from(0, &written);
-            let buffer = Some(Data::Lent(lent.clone()));
+            let buffer = Some(Data::Lent(lent.clone().into()));
             do_it(Work { buffer, ..work(op, 65_536, 16_384) });
             lent.copy_from(0, &[0xff; 16_384]);
-            let buffer = Some(Data::Lent(lent.part(0..8192)));
+            let buffer = Some(Data::Lent(lent.part(0..8192).into()));
             do_it(Work { buffer, ..work(Op::Read, 65_536, 8192) });
             // Not whole blocks: by a buffer of the executor's.
-            let buffer = Some(Data::Lent(lent.part(8192..8300)));
+            let buffer = Some(Data::Lent(lent.part(8192..8300).into()));
             do_it(Work { buffer, ..work(Op::Read, 65_536 + 8192, 108) });
             let mut read = vec![0; 16_384];
             lent.copy_to(0, &mut read);

@@ -1,0 +1,95 @@
+//! Reading and writing the memory of a guest. It stands below the rings and what guests lend.
+//!
+//! The library walks a range region by region, by an iterator for each word; that took a third of the time of an I/O
+//! from nothing. Nearly everything is in one region, and there it is looked up once; what is in two goes the library's way.
+
+use std::sync::atomic::Ordering;
+
+use vm_memory::{
+    AtomicAccess, ByteValued, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
+    VolatileMemory,
+};
+
+/// Reads as many bytes as there is room for; whether they are there.
+pub(crate) fn read(map: &GuestMemoryMmap, at: GuestAddress, into: &mut [u8]) -> bool {
+    match map.get_slice(at, into.len()) {
+        Ok(slice) => slice.copy_to(into) == into.len(),
+        Err(_) => map.read_slice(into, at).is_ok(),
+    }
+}
+
+/// Writes bytes; whether all have a place.
+pub(crate) fn write(map: &GuestMemoryMmap, at: GuestAddress, bytes: &[u8]) -> bool {
+    match map.get_slice(at, bytes.len()) {
+        Ok(slice) => {
+            slice.copy_from(bytes);
+            true
+        }
+        Err(_) => map.write_slice(bytes, at).is_ok(),
+    }
+}
+
+/// Reads a value, which the guest may be writing meanwhile.
+#[inline]
+pub(crate) fn get<T: ByteValued>(map: &GuestMemoryMmap, at: GuestAddress) -> Option<T> {
+    match map.get_slice(at, size_of::<T>()) {
+        Ok(slice) => slice.get_ref(0).ok().map(|place| place.load()),
+        Err(_) => map.read_obj(at).ok(),
+    }
+}
+
+/// Writes one.
+#[inline]
+pub(crate) fn put<T: ByteValued>(map: &GuestMemoryMmap, at: GuestAddress, value: T) -> Option<()> {
+    match map.get_slice(at, size_of::<T>()) {
+        Ok(slice) => slice.get_ref(0).ok().map(|place| place.store(value)),
+        Err(_) => map.write_obj(value, at).ok(),
+    }
+}
+
+/// Reads a word at once. It is in one region, at a multiple of its size.
+#[inline]
+pub(crate) fn load<T: AtomicAccess>(
+    map: &GuestMemoryMmap,
+    at: GuestAddress,
+    order: Ordering,
+) -> Option<T> {
+    map.get_slice(at, size_of::<T>()).ok()?.load(0, order).ok()
+}
+
+/// Writes one at once.
+#[inline]
+pub(crate) fn store<T: AtomicAccess>(
+    map: &GuestMemoryMmap,
+    value: T,
+    at: GuestAddress,
+    order: Ordering,
+) -> Option<()> {
+    map.get_slice(at, size_of::<T>()).ok()?.store(value, 0, order).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_two_regions_is_there_and_what_is_in_none_is_not() {
+        let ranges = [(GuestAddress(0), 4096), (GuestAddress(4096), 4096)];
+        let map = GuestMemoryMmap::from_ranges(&ranges).expect("memory");
+        for (at, is_there) in [(8, true), (4092, true), (8184, true), (8185, false), (9000, false)]
+        {
+            let (at, mut back) = (GuestAddress(at), [0; 8]);
+            assert_eq!(put(&map, at, 0x0102_0304_0506_0708_u64).is_some(), is_there, "{at:?}");
+            assert_eq!(get::<u64>(&map, at), is_there.then_some(0x0102_0304_0506_0708), "{at:?}");
+            assert_eq!(write(&map, at, &[9; 8]), is_there, "{at:?}");
+            assert_eq!(read(&map, at, &mut back), is_there, "{at:?}");
+            assert!(!is_there || back == [9; 8]);
+        }
+        let order = Ordering::Relaxed;
+        for (at, is_there) in [(4094, true), (4095, false), (8190, true), (8191, false)] {
+            let at = GuestAddress(at);
+            assert_eq!(store(&map, 7_u16, at, order).is_some(), is_there, "{at:?}");
+            assert_eq!(load(&map, at, order), is_there.then_some(7_u16), "{at:?}");
+        }
+    }
+}
