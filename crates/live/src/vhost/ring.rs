@@ -190,6 +190,7 @@ impl Ring {
     /// The next entry of the available ring. How far that goes is asked once for all that are there,
     /// because the guest writes it all the time.
     fn next_available(&mut self, memory: &Memory) -> Result<Option<u16>, Broken> {
+        // A power of two: no other number of entries is taken.
         let (next, entries) = (self.queue.next_avail(), self.queue.size());
         if next == self.available {
             let at = GuestAddress(self.queue.avail_ring() + INDEX_AT);
@@ -203,7 +204,7 @@ impl Ring {
         if next == self.available {
             return Ok(None);
         }
-        let at = self.queue.avail_ring() + ENTRIES_AT + 2 * u64::from(next % entries);
+        let at = self.queue.avail_ring() + ENTRIES_AT + 2 * u64::from(next & (entries - 1));
         let head = access::load(memory.map(), GuestAddress(at), Ordering::Relaxed).ok_or(Broken)?;
         self.queue.set_next_avail(next.wrapping_add(1));
         Ok(Some(u16::from_le(head)))
@@ -221,7 +222,7 @@ impl Ring {
             return Err(Broken);
         }
         let entry = (u64::from(head) | u64::from(bytes) << 32).to_le();
-        let at = self.queue.used_ring() + ENTRIES_AT + 8 * u64::from(used % entries);
+        let at = self.queue.used_ring() + ENTRIES_AT + 8 * u64::from(used & (entries - 1));
         access::put(memory.map(), GuestAddress(at), entry).ok_or(Broken)?;
         let used = used.wrapping_add(1);
         let at = GuestAddress(self.queue.used_ring() + INDEX_AT);
