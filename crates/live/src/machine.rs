@@ -232,10 +232,15 @@ impl Machine {
 
     fn pass_at(&mut self, now: Time) -> bool {
         self.now = now;
-        let mut any = self.look();
+        let is_time = !self.guests.is_empty() || now >= self.look_at;
+        let mut any = is_time && self.look();
         any |= self.pull();
         any |= self.reap();
         any |= self.tick();
+        if !any && !is_time {
+            // Nothing came, and what else there may be can wait until it is time to look.
+            return false;
+        }
         self.let_go();
         self.answer();
         self.executor.flush();
@@ -246,9 +251,6 @@ impl Machine {
 
     /// Which sockets have something, and the letters that came.
     fn look(&mut self) -> bool {
-        if self.guests.is_empty() && self.now < self.look_at {
-            return false;
-        }
         self.look_at = self.now + LOOK_NS;
         let mut events = [EpollEvent::empty(); 64];
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
