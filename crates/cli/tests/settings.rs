@@ -281,7 +281,7 @@ fn every_line_is_taken_and_hosts_are_alike_then_and_as_before_after_the_way_back
         let (hosts, _) = draw(seed, SIZE);
         let folder = folder(&hosts);
         let states = follow(&hosts, &json(folder.path(), &[]));
-        assert!(states.iter().all(|state| *state == states[0]), "seed {seed}");
+        assert!(states.iter().all(|state| *state == states[0]), "seed {seed}: {states:#?}");
         let states = follow(&hosts, &json(folder.path(), &["--like", "esx0003"]));
         // What a module was set to acts on others as soon as they boot.
         let is_booted = hosts[3].staged.is_none();

@@ -234,8 +234,8 @@ fn plant_device(
                     device.max_depth.to_string()
                 }
                 "dsnro" => {
-                    // As deep as the device, but for 32, which its vendor says.
-                    let deep = if device.max_depth == 32 { 31 } else { device.max_depth };
+                    // As deep as the device, but for what is nearer to its vendor's 32 than any other has.
+                    let deep = if device.max_depth > 40 { device.max_depth } else { 16 };
                     device.dsnro = random.of(&[8, 16, deep]);
                     device.dsnro.to_string()
                 }

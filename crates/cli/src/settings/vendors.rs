@@ -160,36 +160,35 @@ fn lines(names: &str, otherwise: &[Otherwise<'_>], reach: u32) -> Vec<String> {
     settings.iter().map(Setting::to_string).collect()
 }
 
-/// What a vendor says of what hosts have set to different values, as far as it is within reach of them: of a
-/// driver what the deepest device behind it is to have.
+/// What a vendor says of what hosts have set to different values: of a driver what the deepest device behind it
+/// is to have.
 pub(super) fn said(fleet: &Fleet, one: &Difference) -> Option<(&'static VendorAdvice, Knob)> {
     let knob = one.values[0].0.knob();
     let hosts = one.values.iter().flat_map(|(_, hosts)| hosts);
     let hosts = hosts.map(|host| &fleet.hosts[*host as usize]);
-    let seen: Vec<Seen<'_>> = match knob.target() {
-        Target::Device(id) => hosts.filter_map(|host| Some((host, host.device(id)?))).collect(),
-        _ => hosts
-            .flat_map(|host| host.devices.iter().map(move |device| (host, device)))
-            .filter(|(host, device)| {
-                let module = device.module.map(|module| host.drivers[module].driver);
-                matches!(knob, Knob::ModuleDepth { driver, .. } if module == Some(driver))
-            })
-            .collect(),
+    let devices: Vec<DeviceId> = match knob.target() {
+        Target::Device(id) => vec![id],
+        _ => hosts.flat_map(|host| behind(host, knob)).collect(),
     };
-    let reach = seen.iter().map(reach).min()?;
-    let said = seen.iter().flat_map(|(_, device)| {
-        let known = fleet.known(device.id);
-        let said = known.advice.into_iter().flat_map(|advice| {
-            advice.of_device(device.id, known.hosts).map(move |said| (advice, said))
-        });
-        said.filter_map(|(advice, said)| match (knob, within(said, reach)) {
+    let said = devices.into_iter().filter_map(|id| {
+        let known = fleet.known(id);
+        let advice = known.advice?;
+        let said = advice.of_device(id, known.hosts).find_map(|said| match (knob, said) {
             (Knob::ModuleDepth { driver, .. }, Knob::MaxQueueDepth { value, .. }) => {
-                Some((value, advice, Knob::ModuleDepth { driver, value }))
+                Some(Knob::ModuleDepth { driver, value })
             }
-            (_, said) => said.is_kind_of(&knob).then_some((0, advice, said)),
-        })
+            _ => said.is_kind_of(&knob).then_some(said),
+        });
+        Some((advice, said?))
     });
-    said.max_by_key(|(value, ..)| *value).map(|(_, advice, said)| (advice, said))
+    said.max_by_key(|(_, said)| number(*said))
+}
+
+/// The devices that have their depth of a driver.
+fn behind(host: &Host, knob: Knob) -> impl Iterator<Item = DeviceId> {
+    let is_it = move |module: usize| matches!(knob, Knob::ModuleDepth { driver, .. } if host.drivers[module].driver == driver);
+    let devices = host.devices.iter().filter(move |device| device.module.is_some_and(is_it));
+    devices.map(|device| device.id)
 }
 
 /// What is set of that of which a vendor says something: a device without adaptive throttling of its own has its
