@@ -68,13 +68,21 @@ fn advised(report: &Value) -> Vec<String> {
     texts(&report["vendors"][0]["lines"]).into_iter().map(String::from).collect()
 }
 
+/// Devices, a host for each driver, what the lines end with, and what bounds them.
+type Case = (
+    Vec<Shown>,
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+    Option<&'static str>,
+);
+
 #[test]
 fn what_a_vendor_says_is_taken_as_it_is_printed() {
     let pure_nvme = Shown { vendor: "NVMe", model: "Pure Storage FlashA", dsnro: 64, ..SOLIDFIRE };
     let lowered = Shown { depth: 20, ..SOLIDFIRE };
     let beside = Shown { name: "naa.7", vendor: "DGC", model: "VRAID", ..SOLIDFIRE };
     let of = |vendor, model| Shown { vendor, model, ..SOLIDFIRE };
-    let table: [(Vec<Shown>, &[(&str, &str)], &[&str], Option<&str>); 8] = [
+    let table: [Case; 8] = [
         (
             vec![SOLIDFIRE],
             &[QLOGIC],
