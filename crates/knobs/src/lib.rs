@@ -58,7 +58,7 @@ pub use setting::{
 };
 pub use show::{show_device, show_option};
 pub use vcenter::{ENABLED, THRESHOLD};
-pub use vendor::{VENDOR_ADVICE, VendorAdvice};
+pub use vendor::VendorAdvice;
 pub use version::Version;
 pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,

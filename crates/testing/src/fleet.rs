@@ -37,8 +37,10 @@ pub struct DrawnHost {
     pub name: String,
     /// Its driver: module, parameter and default.
     pub driver: (&'static str, &'static str, u32),
-    /// The depth that its module is set to.
+    /// The depth that its module was set to when it booted.
     pub depth: Option<u32>,
+    /// The depth that its module has been set to since.
+    pub staged: Option<u32>,
     /// Advanced options and their values.
     pub options: Vec<(&'static str, u32)>,
     /// Its devices.
@@ -110,12 +112,13 @@ pub fn draw(seed: u64, size: Size) -> (Vec<DrawnHost>, Vec<Planted>) {
     };
     let devices: Vec<_> = (0..size.devices).map(|place| device(place, &mut random)).collect();
     let options = OPTIONS.iter().map(|(path, default, _)| (*path, *default)).collect();
-    let host = DrawnHost { name: String::new(), driver, depth, options, devices };
+    let host = DrawnHost { name: String::new(), driver, depth, staged: None, options, devices };
     let mut hosts: Vec<_> = (0..size.hosts)
         .map(|place| DrawnHost { name: format!("esx{place:04}"), ..host.clone() })
         .collect();
     let mut planted = Vec::new();
     plant_modules(&mut random, size, &mut hosts, &mut planted);
+    plant_drivers(&mut random, size, &mut hosts, &mut planted);
     for (option, (_, _, others)) in OPTIONS.iter().enumerate() {
         for host in few(&mut random, size) {
             let value = random.of(others);
@@ -174,6 +177,36 @@ fn plant_modules(
     }
 }
 
+/// Another driver, with the depth that it comes with, or a depth of the module that no boot has brought yet.
+fn plant_drivers(
+    random: &mut Random,
+    size: Size,
+    hosts: &mut [DrawnHost],
+    planted: &mut Vec<Planted>,
+) {
+    for place in few(random, size) {
+        let (is_other, driver) = (random.below(2) == 0, random.of(&DRIVERS));
+        let host = &mut hosts[place];
+        if driver == host.driver || planted.iter().any(|known| known.host == host.name) {
+            continue;
+        }
+        let mut is_now = |kind, device, value: u32| {
+            let value = value.to_string();
+            planted.push(Planted { kind, device, host: host.name.clone(), value });
+        };
+        if is_other {
+            (host.driver, host.depth) = (driver, None);
+            for device in &mut host.devices {
+                device.max_depth = driver.2;
+                is_now("max-queue-depth", Some(device.name.clone()), driver.2);
+            }
+        } else {
+            host.staged = Some(200);
+            is_now("driver-depth", None, 200);
+        }
+    }
+}
+
 fn plant_device(
     random: &mut Random,
     size: Size,
@@ -190,17 +223,20 @@ fn plant_device(
             let value = match kind {
                 "max-queue-depth" => {
                     // One that follows a changed driver stays as it is.
-                    if planted
-                        .iter()
-                        .any(|known| known.kind == "driver-depth" && known.host == host.name)
-                    {
+                    if planted.iter().any(|known| {
+                        known.host == host.name
+                            && (known.kind == "driver-depth"
+                                || known.kind == kind && known.device.as_ref() == Some(&name))
+                    }) {
                         continue;
                     }
                     device.max_depth -= 7;
                     device.max_depth.to_string()
                 }
                 "dsnro" => {
-                    device.dsnro = random.of(&[8, 16]);
+                    // As deep as the device, but for what is nearer to its vendor's 32 than any other has.
+                    let deep = if device.max_depth > 40 { device.max_depth } else { 16 };
+                    device.dsnro = random.of(&[8, 16, deep]);
                     device.dsnro.to_string()
                 }
                 "queue-full" => {
@@ -231,7 +267,8 @@ impl DrawnHost {
              vmhba0    vmw_ahci    link-n/a    sata                SATA\n\
              vmhba1    {module:<10}  link-up     fc.1                A port\n"
         );
-        let depth = self.depth.map(|depth| depth.to_string()).unwrap_or_default();
+        let depth = self.staged.or(self.depth);
+        let depth = depth.map(|depth| depth.to_string()).unwrap_or_default();
         let _ = write!(
             out,
             "Name                      Type  Value  Description\n\

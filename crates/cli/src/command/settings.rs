@@ -8,16 +8,19 @@ use clap::Args;
 use crate::{
     Result, json,
     output::Outputs,
-    settings::{self, Aim, Comparison, Fleet, Form, Model, differences, plans, wanted},
+    settings::{self, Aim, Comparison, Fleet, Form, Model, advised, differences, plans, wanted},
+    talk::say,
+    text::clean,
 };
 
 /// Compare the settings of many hosts, and plan what makes them alike
 ///
 /// From outputs of esxcli: which hosts and devices differ in the depth of their drivers, Device Max Queue
-/// Depth, DSNRO, adaptive throttling, path policies and advanced options; then one plan, every line in the
+/// Depth, DSNRO, adaptive throttling, path policies and advanced options, and what the vendors of arrays say
+/// of these; then one plan, every line in the
 /// order in which its host takes it, reboots together, with the way back (`kavg help docs/settings`).
-/// Nothing is changed on any host. Exit code: 0 when all are alike, 1 when something differs or is to be
-/// set, 2 when the input is bad.
+/// Nothing is changed on any host. Exit code: 0 when all are alike, 1 when something differs, is to be
+/// set, or is not as a vendor says, 2 when the input is bad.
 #[derive(Args)]
 pub(crate) struct Settings {
     /// Files or folders, each called as its host, or folders of these: outputs of `esxcli storage core
@@ -50,19 +53,24 @@ impl Settings {
         let file = self.output.as_deref().map(|path| outputs.claim(path)).transpose()?;
         outputs.leaves_inputs()?;
         let fleet = Fleet::read(&self.paths)?;
+        fleet.left_out.iter().for_each(|why| say(&format!("left out: {}", clean(why))));
         let (differences, uneven) = differences(&fleet);
         let model = self.like.as_deref().map_or(Model::Most, Model::Host);
         let wanted = wanted(&fleet, &differences, &model, &self.set)?;
         let aim = if self.set.is_empty() { Aim::Alike } else { Aim::Lines };
         let plans = plans(&fleet, &wanted, aim);
-        let comparison = Comparison { fleet, differences, uneven, plans };
+        let advised = advised(&fleet);
+        let comparison = Comparison { fleet, differences, uneven, advised, plans };
         match file {
             Some(file) => file.write(|file| {
                 self.print(&comparison, &mut StripStream::new(file as &mut dyn Write))
             })?,
             None => self.print(&comparison, out)?,
         }
-        Ok(ExitCode::from(u8::from(!comparison.is_alike())))
+        if self.plan.is_some() {
+            say_what_is_not_planned(&comparison);
+        }
+        Ok(ExitCode::from(u8::from(!comparison.is_well())))
     }
 
     fn print(&self, comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
@@ -71,5 +79,17 @@ impl Settings {
             None if self.json => json::write(&settings::render_json(comparison), out),
             None => Ok(out.write_all(settings::render(comparison).as_bytes())?),
         }
+    }
+}
+
+/// A plan alone does not show what is missing in it.
+fn say_what_is_not_planned(comparison: &Comparison) {
+    let refused = settings::not_planned(comparison, ": ");
+    refused.iter().for_each(|one| say(&format!("not in the plan: {one}")));
+    if refused.is_empty() && comparison.plans.is_empty() && !comparison.is_well() {
+        say(
+            "nothing is planned: no value is that of most hosts (--like, --set), or hosts are alike and not as \
+             vendors say; without --plan all of it is shown",
+        );
     }
 }

@@ -12,7 +12,7 @@ use super::fleet::Fleet;
 pub(crate) enum Value {
     /// What it is set to.
     Set(Knob),
-    /// The most that DQLEN was in a capture, where nothing says how deep the device is.
+    /// The most that DQLEN was in a capture, where nothing says how deep the device is: it is so deep at least.
     Dqlen(DeviceId, u32),
 }
 
@@ -59,6 +59,14 @@ impl Value {
             _ => false,
         };
         (rank, 2 * place + usize::from(is_other))
+    }
+
+    /// What sets it.
+    pub(crate) const fn knob(&self) -> Knob {
+        match *self {
+            Self::Set(knob) => knob,
+            Self::Dqlen(device, value) => Knob::MaxQueueDepth { device, value },
+        }
     }
 
     /// The device that it is of.
@@ -158,9 +166,14 @@ impl Difference {
 fn all(fleet: &Fleet) -> Vec<Difference> {
     let mut entries: Vec<((usize, usize), u32, Value)> = Vec::new();
     for (place, host) in (0..).zip(&fleet.hosts) {
-        let dqlens = host.devices.iter().filter(|device| device.max_depth.is_none());
-        let dqlens = dqlens.filter_map(|device| Some(Value::Dqlen(device.id, device.dqlen?)));
-        let values = host.knobs().map(Value::Set).chain(dqlens);
+        let values = host.knobs().map(|knob| match knob {
+            Knob::MaxQueueDepth { device, value }
+                if host.device(device).is_some_and(|device| device.is_captured) =>
+            {
+                Value::Dqlen(device, value)
+            }
+            _ => Value::Set(knob),
+        });
         let is_comparable = |value: &Value| {
             let device = value.device().map(|device| &fleet.devices[device.index()]);
             device.is_none_or(|device| device.is_comparable && device.hosts > 1)

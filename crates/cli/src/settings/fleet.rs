@@ -11,7 +11,7 @@ use std::{
 
 use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
 use counters::{Counter, DeviceId, Kind};
-use knobs::{Advanced, Driver, Knob, Version, is_active_passive};
+use knobs::{Advanced, Driver, Knob, VendorAdvice, Version, is_active_passive};
 
 use super::host::{Device, Host, Module};
 use crate::{Result, captures};
@@ -22,6 +22,8 @@ pub(crate) struct Fleet {
     pub(crate) hosts: Vec<Host>,
     /// The devices of all of them, by id.
     pub(crate) devices: Vec<Known>,
+    /// Files of folders that are left out, each with the reason.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// A device, whoever sees it.
@@ -32,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) model: String,
     /// Whether its name is the same device on each host that has it.
     pub(crate) is_comparable: bool,
+    /// What the vendor of its array says.
+    pub(crate) advice: Option<&'static VendorAdvice>,
     /// How many hosts see it.
     pub(crate) hosts: u32,
 }
@@ -44,81 +48,157 @@ impl Known {
 }
 
 /// What the files of one host say.
+#[derive(Default)]
 struct Told {
-    name: String,
-    files: Vec<PathBuf>,
+    /// Each with whether a folder was named in which it was found.
+    files: Vec<(PathBuf, bool)>,
+    outputs: Vec<Output>,
+    left_out: Vec<String>,
 }
 
 /// What an output, or a capture, says of a host.
 enum Output {
     Esxcli(Esxcli),
-    /// Devices of a capture, and the most that DQLEN was.
-    Captured(Vec<(String, u32)>),
+    Captured(Captured),
+}
+
+/// What a capture says of a host.
+struct Captured {
+    /// The host, as it calls itself.
+    host: String,
+    /// The devices, and the most that DQLEN was.
+    devices: Vec<(String, u32)>,
+    /// What each of them may be set to: all are behind one driver.
+    reach: u32,
+}
+
+/// Why a file is not read.
+struct Unread {
+    why: String,
+    /// Nothing in it is an output or a capture.
+    is_foreign: bool,
 }
 
 impl Fleet {
     /// The files of hosts: a file is called as its host, and so is a folder that has several of it; a
     /// folder that is named has either.
     pub(crate) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        Ok(by_host(paths)?.into_iter().flat_map(|told| told.files).collect())
+        let files = by_host(paths)?.into_values().flat_map(|told| told.files);
+        Ok(files.map(|(file, _)| file).collect())
     }
 
-    /// Reads hosts, on all CPUs.
+    /// Reads hosts, on all CPUs. What is in a folder and no output of a host is left out.
     ///
     /// # Errors
     /// One line: a file that cannot be read or is no output, with its line; a folder without a file.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
-        let told = by_host(paths)?;
+        let mut told: Vec<(String, Told)> = by_host(paths)?.into_iter().collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = told.len().div_ceil(threads).max(1);
-        let read = |told: &Told| {
-            let outputs = told.files.iter().map(|file| read_file(file));
-            outputs.collect::<std::result::Result<Vec<_>, String>>()
-        };
-        let parts: Vec<std::result::Result<Vec<_>, String>> = thread::scope(|scope| {
-            let parts = told.chunks(share);
-            let parts = parts.map(|part| scope.spawn(|| part.iter().map(read).collect()));
-            let parts: Vec<_> = parts.collect();
-            parts
-                .into_iter()
-                .map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect()
-        });
-        let mut ids = Ids::default();
-        let mut hosts = Vec::with_capacity(told.len());
-        let mut told = told.into_iter();
-        for part in parts {
-            for outputs in part? {
-                let Some(told) = told.next() else { break };
-                hosts.push(Reading::of(told.name, outputs, &mut ids)?);
-            }
+        thread::scope(|scope| {
+            let parts = told.chunks_mut(share);
+            let parts: Vec<_> = parts
+                .map(|part| scope.spawn(|| part.iter_mut().try_for_each(|(_, told)| told.read())))
+                .collect();
+            let done = |part: thread::ScopedJoinHandle<'_, _>| {
+                part.join().unwrap_or_else(|panic| resume_unwind(panic))
+            };
+            parts.into_iter().try_for_each(done)
+        })?;
+        let left_out: Vec<String> =
+            told.iter_mut().flat_map(|(_, told)| std::mem::take(&mut told.left_out)).collect();
+        let told = by_name(told);
+        if let (true, Some(why)) = (told.is_empty(), left_out.first()) {
+            return Err(why.as_str().into());
         }
+        let mut ids = Ids::default();
+        let hosts = told.into_iter().map(|(name, outputs)| Reading::of(name, outputs, &mut ids));
+        let hosts: Vec<Host> = hosts.collect::<Result<_>>()?;
         let mut devices = ids.known;
         for seen in hosts.iter().flat_map(|host: &Host| &host.devices) {
             devices[seen.id.index()].hosts += 1;
         }
-        Ok(Self { hosts, devices })
+        for device in &mut devices {
+            device.advice = VendorAdvice::of(&device.vendor, &device.model);
+        }
+        Ok(Self { hosts, devices, left_out })
+    }
+
+    pub(crate) fn known(&self, id: DeviceId) -> &Known {
+        &self.devices[id.index()]
     }
 
     pub(crate) fn name_of(&self, id: DeviceId) -> &str {
-        &self.devices[id.index()].name
+        &self.known(id).name
     }
 }
 
-fn by_host(paths: &[PathBuf]) -> Result<Vec<Told>> {
-    let mut hosts: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+impl Told {
+    fn read(&mut self) -> std::result::Result<(), String> {
+        for (file, is_found) in &self.files {
+            match read_file(file) {
+                Ok(outputs) => self.outputs.extend(outputs),
+                Err(unread) if unread.is_foreign && *is_found => self.left_out.push(unread.why),
+                Err(unread) => return Err(unread.why),
+            }
+        }
+        Ok(())
+    }
+
+    /// What a capture calls its host, where nothing else tells of it.
+    fn captured(&self) -> impl Iterator<Item = &str> {
+        let names = self.outputs.iter().map_while(|output| match output {
+            Output::Captured(captured) => Some(captured.host.as_str()),
+            Output::Esxcli(_) => None,
+        });
+        let is_all = names.clone().count() == self.outputs.len();
+        names.filter(move |name| is_all && !name.is_empty())
+    }
+}
+
+/// Hosts by name: one of which there is a capture alone is called as it calls itself, unless others call
+/// themselves so as well.
+fn by_name(told: Vec<(String, Told)>) -> BTreeMap<String, Vec<Output>> {
+    let mut own: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, told) in &told {
+        let mut names: Vec<&str> = told.captured().collect();
+        sort(&mut names);
+        names.dedup();
+        names.into_iter().for_each(|name| *own.entry(name.to_owned()).or_default() += 1);
+    }
+    let mut hosts: BTreeMap<String, Vec<Output>> = BTreeMap::new();
+    for (file, told) in told {
+        let is_captured = told.captured().next().is_some();
+        for output in told.outputs {
+            let name = match &output {
+                Output::Captured(Captured { host, .. })
+                    if is_captured && own.get(host) == Some(&1) =>
+                {
+                    host.clone()
+                }
+                _ => file.clone(),
+            };
+            hosts.entry(name).or_default().push(output);
+        }
+    }
+    hosts
+}
+
+fn by_host(paths: &[PathBuf]) -> Result<BTreeMap<String, Told>> {
+    let mut hosts: BTreeMap<String, Told> = BTreeMap::new();
     for path in paths {
         if !path.is_dir() {
-            hosts.entry(host_of(path)).or_default().push(path.clone());
+            hosts.entry(host_of(path)).or_default().files.push((path.clone(), false));
             continue;
         }
         let mut any = false;
         for entry in entries(path)? {
             let files = if entry.is_dir() { entries(&entry)? } else { vec![entry.clone()] };
-            let files: Vec<_> = files.into_iter().filter(|file| file.is_file()).collect();
+            let files = files.into_iter().filter(|file| file.is_file());
+            let files: Vec<_> = files.map(|file| (file, true)).collect();
             any |= !files.is_empty();
             if !files.is_empty() {
-                hosts.entry(host_of(&entry)).or_default().extend(files);
+                hosts.entry(host_of(&entry)).or_default().files.extend(files);
             }
         }
         if !any {
@@ -126,7 +206,7 @@ fn by_host(paths: &[PathBuf]) -> Result<Vec<Told>> {
             return Err(format!("{}: {what}", path.display()).into());
         }
     }
-    Ok(hosts.into_iter().map(|(name, files)| Told { name, files }).collect())
+    Ok(hosts)
 }
 
 /// What is in a folder and not hidden, in order.
@@ -158,31 +238,41 @@ fn host_of(path: &Path) -> String {
     name
 }
 
-fn read_file(path: &Path) -> std::result::Result<Vec<Output>, String> {
+fn read_file(path: &Path) -> std::result::Result<Vec<Output>, Unread> {
+    let unread = |error: String, is_foreign| Unread { why: error, is_foreign };
     if captures::is_named_so(path) {
-        return captured(path).map_err(|error| error.to_string());
+        // Of what is no capture nothing but its first line is looked at.
+        let is_foreign = |error: &(dyn std::error::Error + 'static)| {
+            error.downcast_ref::<capture::Error>().is_some_and(|error| error.line == Some(1))
+        };
+        return captured(path).map_err(|error| unread(error.to_string(), is_foreign(&*error)));
     }
-    let text = read_output(path).map_err(|error| error.to_string())?;
+    let text = read_output(path).map_err(|error| unread(error.to_string(), false))?;
     let outputs = parse_outputs(&path.display().to_string(), &text);
-    let outputs = outputs.map_err(|error| error.to_string())?;
+    let outputs = outputs.map_err(|error| unread(error.to_string(), error.line.is_none()))?;
     Ok(outputs.into_iter().map(Output::Esxcli).collect())
 }
 
 fn captured(path: &Path) -> Result<Vec<Output>> {
     let options = ReadOptions {
-        kinds: vec![Kind::Device],
+        kinds: vec![Kind::Device, Kind::Adapter],
         counters: vec![Counter::DeviceQDepth],
         ..ReadOptions::default()
     };
     let capture = captures::read(&[path.to_owned()], &options)?;
-    let devices = capture.recordings.iter().flat_map(|recording| {
-        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
+    let outputs = capture.recordings.iter().map(|recording| {
+        let devices = recording.of_kind(Kind::Device).filter_map(|(id, device)| {
             let depths = recording.series(id, Counter::DeviceQDepth);
             let most = depths.into_iter().flatten().copied().fold(0.0, f64::max);
             (most > 0.0).then(|| (device.name.clone(), most as u32))
-        })
+        });
+        let devices: Vec<_> = devices.collect();
+        let is_one_driver = recording.of_kind(Kind::Adapter).count() == 1;
+        let deepest = devices.iter().map(|(_, dqlen)| *dqlen).max().filter(|_| is_one_driver);
+        let (host, reach) = (recording.host.clone(), deepest.unwrap_or_default());
+        Output::Captured(Captured { host, devices, reach })
     });
-    Ok(vec![Output::Captured(devices.collect())])
+    Ok(outputs.collect())
 }
 
 /// The devices of all hosts, each with its id.
@@ -221,7 +311,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(name: String, files: Vec<Vec<Output>>, ids: &'a mut Ids) -> Result<Host> {
+    fn of(name: String, outputs: Vec<Output>, ids: &'a mut Ids) -> Result<Host> {
         let mut reading = Self {
             host: Host::named(name),
             ids,
@@ -231,7 +321,7 @@ impl<'a> Reading<'a> {
             local: Vec::new(),
             lacks_depths: false,
         };
-        for output in files.into_iter().flatten() {
+        for output in outputs {
             reading.add(output)?;
         }
         Ok(reading.whole())
@@ -267,9 +357,11 @@ impl<'a> Reading<'a> {
                 self.host.release = Some(release);
             }
             Output::Esxcli(Esxcli::Extents(_)) => {}
-            Output::Captured(devices) => {
+            Output::Captured(Captured { devices, reach, .. }) => {
                 for (name, dqlen) in devices {
-                    self.named(&name).dqlen = Some(dqlen);
+                    let device = self.named(&name);
+                    device.dqlen = device.dqlen.max(Some(dqlen));
+                    device.reach = device.reach.max(reach.max(dqlen));
                 }
             }
         }
@@ -309,6 +401,7 @@ impl<'a> Reading<'a> {
         }
         device.queue_full =
             told.queue_full_sample_size.zip(told.queue_full_threshold).or(device.queue_full);
+        device.is_nmp &= told.plugin.is_none_or(|plugin| plugin == "NMP");
         let id = device.id;
         let known = &mut self.ids.known[id.index()];
         known.is_comparable &= told.is_local != Some(true);
@@ -338,7 +431,7 @@ impl<'a> Reading<'a> {
         for (_, module) in &self.adapters {
             let Some(driver) = Driver::from_module(module) else { continue };
             if driver.parameter.is_some() && self.host.module(driver).is_none() {
-                self.host.drivers.push(Module { driver, depth: None, others: String::new() });
+                self.host.drivers.push(Module::of(driver));
             }
         }
         if self.adapters.is_empty() {
@@ -346,6 +439,7 @@ impl<'a> Reading<'a> {
         }
         self.depths_of_modules();
         self.modules_of_devices();
+        self.depths_in_force();
         self.host
     }
 
@@ -357,7 +451,7 @@ impl<'a> Reading<'a> {
                 driver.parameter == Some(name) && driver.versions.contains(&version)
             };
             let Some(driver) = Driver::ALL.iter().find(is_it) else { continue };
-            self.host.drivers.push(Module { driver, depth: None, others: String::new() });
+            self.host.drivers.push(Module::of(driver));
         }
     }
 
@@ -368,7 +462,9 @@ impl<'a> Reading<'a> {
             let own = self.parameters.iter().find(|(name, _)| is_own(name));
             let Some((_, value)) = own else { continue };
             let set = value.as_deref().and_then(|value| value.parse().ok());
-            module.depth = set.or(value.is_none().then_some(module.driver.depth_default));
+            // What nobody has set is in force.
+            module.in_force = value.is_none().then_some(module.driver.depth_default);
+            module.depth = set.or(module.in_force);
             // Nothing says of which module a parameter is: its name may, or that there is but one.
             let others = self.parameters.iter().filter(|(name, _)| {
                 !is_own(name) && (lone || name.starts_with(module.driver.module))
@@ -393,6 +489,25 @@ impl<'a> Reading<'a> {
             let told = found.iter().find(|(id, _)| *id == device.id).and_then(|(_, of)| *of);
             let is_local = self.local.contains(&device.id);
             device.module = told.unwrap_or(if is_local { None } else { lone });
+        }
+    }
+
+    /// A driver gives what the deepest device behind it has, for a device may have been lowered and none can be
+    /// raised above it [QD254].
+    fn depths_in_force(&mut self) {
+        let host = &mut self.host;
+        for (place, module) in host.drivers.iter_mut().enumerate() {
+            let behind = || host.devices.iter().filter(|device| device.module == Some(place));
+            let deepest = behind().filter_map(|device| device.max_depth).max();
+            module.in_force = module.in_force.max(deepest).or(module.depth);
+        }
+        for device in &mut host.devices {
+            let gives = device.module.and_then(|module| host.drivers[module].in_force);
+            let lowered =
+                device.max_depth.filter(|depth| gives.is_some_and(|gives| *depth < gives));
+            device.lowered_to = lowered.unwrap_or(u32::MAX);
+            device.is_captured = device.max_depth.is_none() && device.dqlen.is_some();
+            device.max_depth = device.max_depth.or(device.dqlen);
         }
     }
 }

@@ -23,8 +23,17 @@ pub(crate) struct Module {
     pub(crate) driver: &'static Driver,
     /// The depth that the host boots with; `None` where the module's parameters are not told.
     pub(crate) depth: Option<u32>,
+    /// The depth that it gives its devices now, where anything tells it. A parameter that was set since the
+    /// last boot is not in force yet.
+    pub(crate) in_force: Option<u32>,
     /// What else its parameters are set to, as `name=value`.
     pub(crate) others: String,
+}
+
+impl Module {
+    pub(crate) const fn of(driver: &'static Driver) -> Self {
+        Self { driver, depth: None, in_force: None, others: String::new() }
+    }
 }
 
 /// A device as a host sees it. What no output tells is `None`.
@@ -34,13 +43,21 @@ pub(crate) struct Device {
     /// The place in [`Host::drivers`] of what it is behind.
     pub(crate) module: Option<usize>,
     pub(crate) max_depth: Option<u32>,
+    /// What `-m` holds it at whatever the driver gives: of one that is as deep as that nothing.
+    pub(crate) lowered_to: u32,
     pub(crate) dsnro: Option<u32>,
     pub(crate) queue_full: Option<(u32, u32)>,
     pub(crate) policy: Option<PathPolicy>,
+    /// Whether NMP has its paths, and no other plug-in.
+    pub(crate) is_nmp: bool,
     /// Whether one controller of its array at a time has it.
     pub(crate) is_active_passive: bool,
     /// The most that DQLEN was in a capture.
     pub(crate) dqlen: Option<u32>,
+    /// What a capture shows that it may be set to.
+    pub(crate) reach: u32,
+    /// Whether nothing else tells how deep it is: it is so deep at least.
+    pub(crate) is_captured: bool,
 }
 
 impl Device {
@@ -49,11 +66,15 @@ impl Device {
             id,
             module: None,
             max_depth: None,
+            lowered_to: u32::MAX,
             dsnro: None,
             queue_full: None,
             policy: None,
+            is_nmp: true,
             is_active_passive: false,
             dqlen: None,
+            reach: 0,
+            is_captured: false,
         }
     }
 
@@ -146,7 +167,9 @@ impl Host {
                 self.options.push((option, value));
             }
             Knob::MaxQueueDepth { device, value } => {
-                self.turn(device, |device| device.max_depth = Some(value));
+                self.turn(device, |device| {
+                    (device.max_depth, device.lowered_to) = (Some(value), value);
+                });
             }
             Knob::SchedNumReqOutstanding { device, value } => {
                 self.turn(device, |device| device.dsnro = Some(value));
@@ -167,23 +190,11 @@ impl Host {
         }
     }
 
-    /// The depth that a driver gives its devices now: that of the deepest, for a device may have been
-    /// lowered and none can be raised above it [QD254]. A parameter that was set since the last boot is
-    /// not in force yet.
-    pub(crate) fn depth_in_force(&self, module: usize) -> Option<u32> {
-        let behind = self.devices.iter().filter(|device| device.module == Some(module));
-        behind.filter_map(|device| device.max_depth).max().or(self.drivers.get(module)?.depth)
-    }
-
-    /// Boots with a driver's depth: devices that were as deep as it let them follow it, and lowered ones
-    /// stay so as far as it reaches.
+    /// Boots with a driver's depth: devices follow it, and lowered ones as far as they may.
     pub(crate) fn boot(&mut self, module: usize, depth: u32) {
-        let was = self.depth_in_force(module);
+        self.drivers[module].in_force = Some(depth);
         for device in self.devices.iter_mut().filter(|device| device.module == Some(module)) {
-            device.max_depth = device.max_depth.map(|own| match Some(own) == was {
-                true => depth,
-                false => own.min(depth),
-            });
+            device.max_depth = device.max_depth.map(|_| device.lowered_to.min(depth));
         }
     }
 }

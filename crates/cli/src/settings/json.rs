@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Comparison, difference::Value, scripts::by_time, table::advised};
+use super::{Advised, Comparison, difference::Value, scripts::by_time};
 
 /// The version of that shape.
 const VERSION: u32 = 1;
@@ -47,16 +47,6 @@ pub(crate) fn render(comparison: &Comparison) -> Json {
             "values": values.collect::<Vec<_>>(),
         })
     });
-    let vendors = advised(fleet).into_iter().map(|one| {
-        json!({
-            "array": one.array,
-            "dsnro": one.dsnro,
-            "source": one.source,
-            "is": one.is.iter().map(|(dsnro, devices)| json!({ "dsnro": dsnro, "devices": devices }))
-                .collect::<Vec<_>>(),
-            "names": one.names,
-        })
-    });
     let plans = comparison.plans.iter().map(|plan| {
         let refused = plan.refused.iter().map(|refused| {
             let device = refused.device.map(|id| fleet.name_of(id));
@@ -75,7 +65,34 @@ pub(crate) fn render(comparison: &Comparison) -> Json {
         "hosts": hosts.collect::<Vec<_>>(),
         "differences": differences.collect::<Vec<_>>(),
         "uneven": uneven.collect::<Vec<_>>(),
-        "vendors": vendors.collect::<Vec<_>>(),
+        "vendors": comparison.advised.iter().flat_map(vendors).collect::<Vec<_>>(),
         "plans": plans.collect::<Vec<_>>(),
+    })
+}
+
+/// What the vendor of an array says, each setting by itself.
+fn vendors(one: &Advised) -> impl Iterator<Item = Json> {
+    // The number that DSNRO is; `null` of all else.
+    let dsnro = |said: &Value, text: &str| -> Json {
+        let number = || text.parse::<u32>().ok();
+        (said.kind() == "dsnro").then(number).flatten().into()
+    };
+    one.said.iter().map(move |said| {
+        let (value, text) = (&said.value, said.value.text());
+        let is = said.is.iter().map(
+            |(is, devices)| json!({ "value": is, "dsnro": dsnro(value, is), "devices": devices }),
+        );
+        json!({
+            "array": one.advice.array,
+            "kind": value.kind(),
+            "setting": value.what(),
+            "dsnro": dsnro(value, &text),
+            "value": text,
+            "source": one.advice.source,
+            "is": is.collect::<Vec<_>>(),
+            "names": one.names,
+            "lines": one.lines,
+            "bound": one.bound,
+        })
     })
 }

@@ -15,6 +15,7 @@ mod json;
 mod plan;
 mod scripts;
 mod table;
+mod vendors;
 mod wanted;
 
 pub(crate) use difference::{Difference, Uneven, differences};
@@ -22,7 +23,8 @@ pub(crate) use fleet::Fleet;
 pub(crate) use json::render as render_json;
 pub(crate) use plan::{Aim, HostPlan, plans};
 pub(crate) use scripts::{Form, script};
-pub(crate) use table::render;
+pub(crate) use table::{not_planned, render};
+pub(crate) use vendors::{Advised, advised};
 pub(crate) use wanted::{Model, wanted};
 
 /// All that is found of some hosts.
@@ -30,12 +32,18 @@ pub(crate) struct Comparison {
     pub(crate) fleet: Fleet,
     pub(crate) differences: Vec<Difference>,
     pub(crate) uneven: Vec<Uneven>,
+    pub(crate) advised: Vec<Advised>,
     pub(crate) plans: Vec<HostPlan>,
 }
 
 impl Comparison {
-    /// Whether anything is to be said or done.
+    /// Whether hosts do not differ, and nothing is to be done.
     pub(crate) fn is_alike(&self) -> bool {
         self.differences.is_empty() && self.plans.iter().all(HostPlan::is_empty)
+    }
+
+    /// Whether that is so, and as vendors say.
+    pub(crate) fn is_well(&self) -> bool {
+        self.is_alike() && self.advised.is_empty()
     }
 }

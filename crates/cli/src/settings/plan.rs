@@ -14,7 +14,7 @@ use counters::DeviceId;
 use counters::sorted::sort;
 use knobs::{Effect, Knob, PathPolicy, PolicyChange, Setting};
 
-use super::{fleet::Fleet, host::Host};
+use super::{fleet::Fleet, host::Host, wanted::Wanted};
 
 /// The lines for a host, in order.
 #[derive(Default)]
@@ -81,22 +81,21 @@ pub(crate) enum Aim {
     Lines,
     /// To be as other hosts are: a driver is made as deep as a device behind it has to be.
     Alike,
-    /// To have again what was, whatever that takes.
-    Back,
 }
 
 /// The plans of those hosts that have one.
-pub(crate) fn plans(fleet: &Fleet, wanted: &[Vec<Knob>], aim: Aim) -> Vec<HostPlan> {
+pub(crate) fn plans(fleet: &Fleet, wanted: &[Wanted], aim: Aim) -> Vec<HostPlan> {
     let plans = (0..).zip(fleet.hosts.iter().zip(wanted)).map(|(place, (host, wanted))| {
-        let forth = Planning::of(fleet, host, wanted, aim);
-        let before: Vec<Knob> = forth.plan.steps().filter_map(|step| step.was).collect();
-        let back = Planning::of(fleet, &forth.after, &before, Aim::Back);
+        let mut forth = Planning::of(fleet, host, &wanted.knobs, aim, None);
+        wanted.left.iter().for_each(|(knob, why)| forth.refuse(knob, why.clone()));
+        let before = forth.changed();
+        let back = Planning::of(fleet, &forth.after, &before, Aim::Alike, Some(host));
         let unknown = forth.plan.steps().filter(|step| step.was.is_none()).count();
         HostPlan {
             host: place,
-            plan: forth.plan,
             undo: back.plan,
             not_undone: unknown + back.refused.len(),
+            plan: forth.plan,
             refused: forth.refused,
         }
     });
@@ -109,6 +108,8 @@ struct Planning<'a> {
     host: &'a Host,
     wanted: &'a [Knob],
     aim: Aim,
+    /// The host as it was, where this is the way back to that, whatever it takes.
+    target: Option<&'a Host>,
     /// The host as it is after the lines so far.
     after: Host,
     plan: Plan,
@@ -116,10 +117,16 @@ struct Planning<'a> {
 }
 
 impl<'a> Planning<'a> {
-    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob], aim: Aim) -> Self {
+    fn of(
+        fleet: &'a Fleet,
+        host: &'a Host,
+        wanted: &'a [Knob],
+        aim: Aim,
+        target: Option<&'a Host>,
+    ) -> Self {
         let (plan, refused) = (Plan::default(), Vec::new());
         let after = host.clone();
-        let mut planning = Self { fleet, host, wanted, aim, after, plan, refused };
+        let mut planning = Self { fleet, host, wanted, aim, target, after, plan, refused };
         planning.host_wide();
         let depths: Vec<Option<u32>> =
             (0..host.drivers.len()).map(|module| planning.module(module)).collect();
@@ -138,6 +145,17 @@ impl<'a> Planning<'a> {
         }
         devices.into_iter().for_each(|device| planning.at_last(device));
         planning
+    }
+
+    /// What it changes, as it was before: what its lines set, and depths that its reboot brings.
+    fn changed(&self) -> Vec<Knob> {
+        let booted = self.host.devices.iter().filter(|_| self.plan.reboots);
+        let booted = booted.filter_map(|device| {
+            let is_other = self.after.device(device.id)?.max_depth != device.max_depth;
+            let was = Knob::MaxQueueDepth { device: device.id, value: device.max_depth? };
+            is_other.then_some(was)
+        });
+        self.plan.steps().filter_map(|step| step.was).chain(booted).collect()
     }
 
     /// Policies, throttling and options, which wait for nothing.
@@ -159,7 +177,7 @@ impl<'a> Planning<'a> {
     fn module(&mut self, place: usize) -> Option<u32> {
         let module = &self.host.drivers[place];
         let driver = module.driver;
-        let in_force = self.host.depth_in_force(place);
+        let in_force = self.host.drivers[place].in_force;
         let set = self.wanted.iter().find_map(|knob| match knob {
             Knob::ModuleDepth { driver: own, value } if *own == driver => Some(*value),
             _ => None,
@@ -202,7 +220,11 @@ impl<'a> Planning<'a> {
             });
             return reaches;
         }
-        let is_in_force = in_force == Some(depth);
+        // On the way back what was not in force does not come into force either.
+        let is_in_force = match self.target {
+            Some(target) => target.drivers[place].in_force == in_force,
+            None => in_force == Some(depth),
+        };
         self.add(knob, if is_in_force { When::Now } else { When::Before });
         Some(depth)
     }
@@ -242,8 +264,8 @@ impl<'a> Planning<'a> {
             match self.reach(id) {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
-                Some(reach) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
-                None => self.refuse(
+                Some(reach) if self.is_driven(id) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
+                _ => self.refuse(
                     &knob,
                     "nothing tells which driver it is behind (`storage core adapter list`, `storage \
                      nmp device list`)"
@@ -266,7 +288,7 @@ impl<'a> Planning<'a> {
         match is {
             Some(is) if refuses && value > is => {
                 let reach = self.reach(id);
-                if self.aim != Aim::Back || reach.is_none_or(|reach| value > reach) {
+                if self.target.is_none() || reach.is_none_or(|reach| value > reach) {
                     self.refuse(&knob, format!("its Device Max Queue Depth is {is}; set the depth of its driver as well"));
                     return;
                 }
@@ -280,10 +302,15 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// The depth that its driver gives a device.
+    /// The depth that its driver gives a device, or at least, where a capture alone tells that.
     fn reach(&self, id: DeviceId) -> Option<u32> {
-        let module = self.after.device(id)?.module?;
-        self.after.depth_in_force(module)
+        let device = self.after.device(id)?;
+        let captured = device.is_captured.then_some(device.reach);
+        device.module.and_then(|module| self.after.drivers[module].in_force).or(captured)
+    }
+
+    fn is_driven(&self, id: DeviceId) -> bool {
+        self.after.device(id).is_some_and(|device| device.module.is_some())
     }
 
     fn wanted_of(&self, id: DeviceId) -> (Option<u32>, Option<u32>) {
@@ -306,6 +333,14 @@ impl<'a> Planning<'a> {
             && self.host.device(device).is_some_and(|device| device.is_active_passive)
         {
             let why = "one controller of its array at a time has it (SATP), and by Fixed hosts take it from each other";
+            self.refuse(knob, why.into());
+            return false;
+        }
+        if let Knob::PathPolicy { device, .. } = *knob
+            && self.host.device(device).is_some_and(|device| !device.is_nmp)
+        {
+            let why = "NMP does not have its paths (Multipath Plugin), and its lines are not for it; what HPP sets by \
+                       `storage hpp device set` is not read";
             self.refuse(knob, why.into());
             return false;
         }
@@ -347,7 +382,7 @@ impl<'a> Planning<'a> {
         let in_force = || match *knob {
             Knob::ModuleDepth { driver, .. } => {
                 let place = self.host.drivers.iter().position(|module| module.driver == driver)?;
-                let value = self.host.depth_in_force(place)?;
+                let value = self.host.drivers[place].in_force?;
                 Some(Knob::ModuleDepth { driver, value })
             }
             _ => None,

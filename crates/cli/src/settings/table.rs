@@ -4,12 +4,11 @@ use counters::sorted::sort;
 use std::collections::BTreeMap;
 
 use counters::DeviceId;
-use knobs::{VENDOR_ADVICE, VendorAdvice};
 
 use super::{
     Comparison,
     difference::{Difference, Value},
-    fleet::{Fleet, Known},
+    fleet::Fleet,
     plan::{HostPlan, Plan},
 };
 use crate::{
@@ -33,11 +32,13 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     };
     section("What differs", differing(comparison));
     section("Devices of one array that differ, left as they are", uneven(comparison));
-    section("What vendors say of DSNRO", vendors(fleet));
+    section("What vendors say", vendors(comparison));
     section("Not in the plan", refused(comparison));
     section("The plan", planned(comparison));
     section("What is not told", lacks(fleet));
-    if comparison.is_alike() {
+    if comparison.is_alike() && !comparison.is_well() {
+        out.push_str("\nAll hosts are set alike, and not as vendors say.\n");
+    } else if comparison.is_alike() {
         out.push_str("\nAll hosts are set alike, as far as their outputs tell.\n");
     } else if comparison.plans.iter().any(|plan| !plan.plan.is_empty()) {
         out.push_str(
@@ -80,7 +81,7 @@ fn of_fleet(fleet: &Fleet) -> String {
 fn deepest(fleet: &Fleet) -> Option<(DeviceId, usize, u64, u64)> {
     let mut sums = vec![(0, 0, 0); fleet.devices.len()];
     for device in fleet.hosts.iter().flat_map(|host| &host.devices) {
-        let Some(depth) = device.max_depth else { continue };
+        let Some(depth) = device.max_depth.filter(|_| !device.is_captured) else { continue };
         let sum = &mut sums[device.id.index()];
         let competing = device.dsnro.map_or(depth, |dsnro| dsnro.min(depth));
         *sum = (sum.0 + 1, sum.1 + u64::from(depth), sum.2 + u64::from(competing));
@@ -187,95 +188,56 @@ fn uneven(comparison: &Comparison) -> String {
     out + &more(comparison.uneven.len(), "line")
 }
 
-/// Devices whose DSNRO is not what the vendor of their array says, and the line that sets it everywhere.
-fn vendors(fleet: &Fleet) -> String {
+/// Devices that are not set as the vendor of their array says, and the lines that set them so.
+fn vendors(comparison: &Comparison) -> String {
     let mut out = String::new();
-    for advice in advised(fleet) {
-        let is = advice
-            .is
-            .iter()
-            .map(|(is, devices)| format!("{is} on {}", counted(*devices, "device")));
-        out.push_str(&format!(
-            "{}: {} [{}]; it is {}\n",
-            advice.array,
-            advice.dsnro,
-            advice.source,
-            is.collect::<Vec<_>>().join(", "),
-        ));
-        if let Some(names) = &advice.names {
-            let line = format!("storage core device set -d '{names}' -O {}", advice.dsnro);
-            out.push_str(&format!("   --set \"{}\"\n", clean(&line)));
+    for one in &comparison.advised {
+        for said in &one.said {
+            let is = said.is.iter();
+            let is = is.map(|(is, devices)| format!("{is} on {}", counted(*devices, "device")));
+            out.push_str(&format!(
+                "{}: {} {} [{}]; it is {}\n",
+                one.advice.array,
+                said.value.what(),
+                said.value.text(),
+                one.advice.source,
+                is.collect::<Vec<_>>().join(", "),
+            ));
         }
+        let lines = one.lines.iter().map(|line| format!(" --set \"{}\"", clean(line)));
+        let lines: String = lines.collect();
+        let bound = one.bound.iter().map(|bound| format!("   {bound}\n"));
+        let lines = (!lines.is_empty()).then(|| format!("  {lines}\n"));
+        lines.into_iter().chain(bound).for_each(|line| out.push_str(&line));
     }
     out
 }
 
-/// DSNRO that is not what a vendor says.
-pub(super) struct Advised {
-    pub(super) array: &'static str,
-    pub(super) dsnro: u32,
-    pub(super) source: &'static str,
-    /// What it is instead, and on how many devices, whichever host has it so.
-    pub(super) is: Vec<(u32, usize)>,
-    /// What all their names begin with, and a star; `None` where others begin so as well.
-    pub(super) names: Option<String>,
-}
-
-/// All of these.
-pub(super) fn advised(fleet: &Fleet) -> Vec<Advised> {
-    let mut found = VENDOR_ADVICE.map(|_| Vec::new());
-    for device in fleet.hosts.iter().flat_map(|host| &host.devices) {
-        let vendor = fleet.devices[device.id.index()].vendor.as_str();
-        for (advice, found) in VENDOR_ADVICE.iter().zip(&mut found) {
-            let dsnro = device.dsnro.filter(|dsnro| *dsnro != advice.dsnro);
-            found.extend(dsnro.filter(|_| advice.vendor == vendor).map(|is| (is, device.id)));
-        }
-    }
-    let of = |(advice, mut found): (&VendorAdvice, Vec<(u32, DeviceId)>)| {
-        sort(&mut found);
-        found.dedup();
-        let is = found.chunk_by(|one, next| one.0 == next.0).map(|same| (same[0].0, same.len()));
-        let is = is.collect();
-        let mut names = found.iter().map(|(_, id)| fleet.name_of(*id));
-        let first = names.next()?;
-        let common = names.fold(first, |common, name| {
-            let same =
-                common.char_indices().zip(name.chars()).find(|((_, one), other)| one != other);
-            same.map_or(common, |((at, _), _)| &common[..at])
-        });
-        let star = if common == first { "" } else { "*" };
-        let is_own =
-            |known: &Known| known.vendor == advice.vendor || !known.name.starts_with(common);
-        let names = fleet.devices.iter().all(is_own).then(|| format!("{common}{star}"));
-        Some(Advised { array: advice.array, dsnro: advice.dsnro, source: advice.source, is, names })
-    };
-    VENDOR_ADVICE.iter().zip(found).filter_map(of).collect()
-}
-
-/// What hosts do not take, each reason once.
-fn refused(comparison: &Comparison) -> String {
+/// What hosts do not take, each reason once, a line for each.
+pub(crate) fn not_planned(comparison: &Comparison, between: &str) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<(u32, &str)>> = BTreeMap::new();
     for plan in &comparison.plans {
         for refused in &plan.refused {
             groups.entry(&refused.why).or_default().push((plan.host, &refused.line));
         }
     }
-    let mut out = String::new();
-    for (why, lines) in groups.iter().take(ROWS) {
+    let of = |(why, lines): (&&str, &Vec<(u32, &str)>)| {
         let mut hosts: Vec<u32> = lines.iter().map(|(host, _)| *host).collect();
         hosts.dedup();
         let others = match lines.len() - 1 {
             0 => String::new(),
             others => format!(" and {}", counted(others, "more line")),
         };
-        out.push_str(&format!(
-            "{}: {}{others}\n   {}\n",
-            names(&comparison.fleet, &hosts),
-            clean(lines[0].1),
-            clean(why)
-        ));
-    }
-    out + &more(groups.len(), "reason")
+        let (names, line) = (names(&comparison.fleet, &hosts), clean(lines[0].1));
+        format!("{names}: {line}{others}{between}{}", clean(why))
+    };
+    groups.iter().map(of).collect()
+}
+
+fn refused(comparison: &Comparison) -> String {
+    let all = not_planned(comparison, "\n   ");
+    let shown: String = all.iter().take(ROWS).map(|one| format!("{one}\n")).collect();
+    shown + &more(all.len(), "reason")
 }
 
 /// The lines, those of hosts that get the same ones once.
@@ -340,7 +302,7 @@ fn without_undo(plans: &[HostPlan]) -> String {
         0 => String::new(),
         lines => {
             format!(
-                "{} without a way back: no output tells what was there.\n",
+                "{} without a way back: no output tells what was there, or the host would not take it.\n",
                 counted(lines, "line")
             )
         }

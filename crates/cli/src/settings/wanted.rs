@@ -1,24 +1,33 @@
 //! What hosts are to be set to: as most of them are, as one of them is, or as lines say.
 
 use counters::DeviceId;
-use knobs::{Knob, Line, Setting};
+use knobs::{DSNRO, Knob, Line, Setting, VendorAdvice};
 
 use super::{
     difference::{Difference, Value},
     fleet::Fleet,
     host::{At, Host},
+    vendors,
 };
 use crate::Result;
 
+/// What a host is to be set to, whether it is already or not; of one thing the last counts.
+#[derive(Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) knobs: Vec<Knob>,
+    /// What most hosts have and it is not set to, with the reason.
+    pub(crate) left: Vec<(Knob, String)>,
+}
+
 /// What hosts are to be like.
 pub(crate) enum Model<'a> {
-    /// As most of them are; where lines are given, what these say alone.
+    /// As most of them are, but for what a vendor says otherwise; where lines are given, what these say alone.
     Most,
     /// As the host of that name.
     Host(&'a str),
 }
 
-/// What each host is to be set to, whether it is already or not; of one thing the last counts.
+/// What each host is to be set to.
 ///
 /// # Errors
 /// One line: a line that sets nothing of hosts or is for nothing that they have, a model that is none of
@@ -28,16 +37,23 @@ pub(crate) fn wanted(
     differences: &[Difference],
     model: &Model<'_>,
     lines: &[String],
-) -> Result<Vec<Vec<Knob>>> {
-    let mut wanted = vec![Vec::new(); fleet.hosts.len()];
+) -> Result<Vec<Wanted>> {
+    let mut wanted = vec![Wanted::default(); fleet.hosts.len()];
     match model {
         Model::Most if !lines.is_empty() => {}
         Model::Most => {
             for one in differences {
-                let Some(most @ Value::Set(knob)) = one.majority() else { continue };
-                let others = one.values.iter().filter(|(value, _)| *value != most);
-                for place in others.flat_map(|(_, hosts)| hosts) {
-                    wanted[*place as usize].push(knob);
+                let Some(most) = one.majority() else { continue };
+                let said = vendors::said(fleet, one);
+                for (own, hosts) in one.values.iter().filter(|(value, _)| *value != most) {
+                    let why = why_left(own, &most, said);
+                    for place in hosts {
+                        let wanted = &mut wanted[*place as usize];
+                        match &why {
+                            None => wanted.knobs.push(most.knob()),
+                            Some(why) => wanted.left.push((most.knob(), why.clone())),
+                        }
+                    }
                 }
             }
         }
@@ -49,10 +65,10 @@ pub(crate) fn wanted(
             for one in differences {
                 let has = |hosts: &[u32]| hosts.contains(&(place as u32));
                 let own = one.values.iter().find(|(_, hosts)| has(hosts));
-                let Some((Value::Set(knob), _)) = own else { continue };
+                let Some((own, _)) = own else { continue };
                 let others = one.values.iter().filter(|(_, hosts)| !has(hosts));
                 for place in others.flat_map(|(_, hosts)| hosts) {
-                    wanted[*place as usize].push(*knob);
+                    wanted[*place as usize].knobs.push(own.knob());
                 }
             }
         }
@@ -63,8 +79,30 @@ pub(crate) fn wanted(
     Ok(wanted)
 }
 
+/// Why a host is left as it is where most have something else.
+fn why_left(own: &Value, most: &Value, said: Option<(&VendorAdvice, Knob)>) -> Option<String> {
+    let is_away = |said: &Knob| {
+        let [own, most, said] = [own.knob(), most.knob(), *said].map(vendors::number);
+        most.abs_diff(said) > own.abs_diff(said)
+    };
+    if let Some((advice, said)) = said.filter(|(_, said)| is_away(said)) {
+        return Some(format!(
+            "{}: its vendor says {} [{}], from which most hosts are farther; left as it is without --set or \
+             --like",
+            advice.array,
+            Value::Set(said).text(),
+            advice.source
+        ));
+    }
+    // Of what is no more than DSNRO nobody knows what it is.
+    let is_dsnro = matches!(most, Value::Dqlen(_, depth) if *depth <= DSNRO.default);
+    let why = "where several VMs compete all the time a capture shows DSNRO, and this may be that; left as it \
+               is without --set or --like";
+    is_dsnro.then(|| why.into())
+}
+
 /// Adds what a line sets on each host that has what it names.
-fn add(fleet: &Fleet, text: &str, wanted: &mut [Vec<Knob>]) -> Result<()> {
+fn add(fleet: &Fleet, text: &str, wanted: &mut [Wanted]) -> Result<()> {
     let line: Line = text.parse()?;
     let mut any = false;
     for (host, wanted) in fleet.hosts.iter().zip(wanted) {
@@ -74,8 +112,8 @@ fn add(fleet: &Fleet, text: &str, wanted: &mut [Vec<Knob>]) -> Result<()> {
         for setting in &line.settings {
             for knob in on(fleet, host, setting)? {
                 any = true;
-                wanted.retain(|known: &Knob| !known.is_turned_by(&knob));
-                wanted.push(knob);
+                wanted.knobs.retain(|known| !known.is_turned_by(&knob));
+                wanted.knobs.push(knob);
             }
         }
     }

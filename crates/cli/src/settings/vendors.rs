@@ -1,0 +1,243 @@
+//! Where devices are not set as the vendor of their array says, how far they can be, and the lines for that.
+//!
+//! Nothing of it is planned unasked, but nothing against it either: a host is not made as most are where these
+//! are farther from it.
+
+use counters::DeviceId;
+use counters::sorted::sort;
+use knobs::{Advanced, Knob, Setting, Target, VendorAdvice};
+
+use super::{
+    difference::{Difference, Value},
+    fleet::{Fleet, Known},
+    host::{Device, Host},
+};
+
+/// What a vendor says, and devices that are set otherwise.
+pub(crate) struct Advised {
+    pub(super) advice: &'static VendorAdvice,
+    pub(super) said: Vec<Said>,
+    /// What all their names begin with, and a star; `None` where others begin so as well.
+    pub(super) names: Option<String>,
+    /// What `--set` takes: all of it that is within reach of these hosts.
+    pub(super) lines: Vec<String>,
+    /// What bounds that.
+    pub(super) bound: Option<String>,
+}
+
+/// One setting of them.
+pub(super) struct Said {
+    pub(super) value: Value,
+    /// What it is instead, and on how many devices, whichever host has it so.
+    pub(super) is: Vec<(String, usize)>,
+}
+
+/// A device as a host has it.
+type Seen<'a> = (&'a Host, &'a Device);
+
+/// What is set otherwise: what the vendor says of it, what it is, and where.
+type Otherwise<'a> = (Knob, Knob, Seen<'a>);
+
+/// All of these.
+pub(crate) fn advised(fleet: &Fleet) -> Vec<Advised> {
+    let mut seen = vec![Vec::new(); VendorAdvice::ALL.len()];
+    for host in &fleet.hosts {
+        for device in &host.devices {
+            let Some(advice) = fleet.known(device.id).advice else { continue };
+            let place = VendorAdvice::ALL.iter().position(|known| known == advice);
+            place.into_iter().for_each(|place| seen[place].push((host, device)));
+        }
+    }
+    let all = VendorAdvice::ALL.iter().zip(&seen);
+    all.filter_map(|(advice, seen)| of_array(fleet, advice, seen)).collect()
+}
+
+fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> Option<Advised> {
+    let reach = seen.iter().map(reach).min()?;
+    let mut otherwise: Vec<Otherwise<'_>> = Vec::new();
+    for &(host, device) in seen {
+        for said in advice.of_device(device.id, fleet.known(device.id).hosts) {
+            let Some(is) = counts(host, &said) else { continue };
+            let is_so = is == said || is == within(said, reach);
+            let is_taken = || said.check(host.version()).is_ok();
+            otherwise.extend((!is_so && is_taken()).then_some((said, is, (host, device))));
+        }
+    }
+    let said: Vec<Said> = advice
+        .of_device(DeviceId::new(0), 0)
+        .filter_map(|said| instead(said, &otherwise))
+        .collect();
+    let names = names(fleet, advice, &otherwise)?;
+    let lines = names.as_deref().map_or(Vec::new(), |names| lines(names, &otherwise, reach));
+    let bounds = otherwise.iter().any(|(said, ..)| *said != within(*said, reach));
+    let bounded = seen.iter().find(|seen| bounds && self::reach(seen) == reach);
+    let bound =
+        bounded.map(|(host, device)| match device.module.map(|module| &host.drivers[module]) {
+            Some(own) if own.others.is_empty() => {
+                format!("{} gives {reach} at most", own.driver.module)
+            }
+            Some(own) => {
+                format!(
+                    "`{}` of {} is set on {}, and keeps it at {reach}",
+                    own.others, own.driver.module, host.name
+                )
+            }
+            None => format!("nothing tells which driver {} has, and it gives {reach}", host.name),
+        });
+    Some(Advised { advice, said, names, lines, bound })
+}
+
+/// What is set instead of that, and on how many devices each.
+fn instead(said: Knob, otherwise: &[Otherwise<'_>]) -> Option<Said> {
+    let of_it = otherwise.iter().filter(|(known, ..)| known.is_kind_of(&said));
+    let mut is: Vec<_> = of_it
+        .map(|(_, is, (_, device))| {
+            let text = Value::Set(*is).text();
+            (text.len(), text, device.id)
+        })
+        .collect();
+    sort(&mut is);
+    is.dedup();
+    let same = is.chunk_by(|one, next| one.1 == next.1);
+    let is: Vec<_> = same.map(|same| (same[0].1.clone(), same.len())).collect();
+    (!is.is_empty()).then_some(Said { value: Value::Set(said), is })
+}
+
+/// What the names of all of these begin with; `None` where nothing is set otherwise, or other devices begin
+/// so as well.
+fn names(
+    fleet: &Fleet,
+    advice: &VendorAdvice,
+    otherwise: &[Otherwise<'_>],
+) -> Option<Option<String>> {
+    let mut names = otherwise.iter().map(|(_, _, (_, device))| fleet.name_of(device.id));
+    let first = names.next()?;
+    let common = names.fold(first, |common, name| {
+        let same = common.char_indices().zip(name.chars()).find(|((_, one), other)| one != other);
+        same.map_or(common, |((at, _), _)| &common[..at])
+    });
+    let star = if common == first { "" } else { "*" };
+    let is_own = |known: &Known| known.advice == Some(advice) || !known.name.starts_with(common);
+    Some(fleet.devices.iter().all(is_own).then(|| format!("{common}{star}")))
+}
+
+/// The lines that set it: depths of drivers first, where what they give is too little.
+fn lines(names: &str, otherwise: &[Otherwise<'_>], reach: u32) -> Vec<String> {
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut add = |setting| {
+        if !settings.contains(&setting) {
+            settings.push(setting);
+        }
+    };
+    let device = || names.to_owned();
+    for (said, _, (host, at)) in otherwise {
+        let (Knob::MaxQueueDepth { value, .. } | Knob::SchedNumReqOutstanding { value, .. }) =
+            within(*said, reach)
+        else {
+            continue;
+        };
+        let module = at.module.map(|module| &host.drivers[module]);
+        let module = module.filter(|module| module.in_force.is_some_and(|gives| gives < value));
+        module.into_iter().for_each(|own| add(Setting::ModuleDepth { driver: own.driver, value }));
+    }
+    for (said, _, (_, at)) in otherwise {
+        match within(*said, reach) {
+            Knob::MaxQueueDepth { value, .. } => {
+                add(Setting::MaxQueueDepth { device: device(), value })
+            }
+            Knob::SchedNumReqOutstanding { value, .. } => {
+                if at.max_depth.is_some_and(|depth| depth < value) {
+                    add(Setting::MaxQueueDepth { device: device(), value });
+                }
+                add(Setting::SchedNumReqOutstanding { device: device(), value });
+            }
+            Knob::QueueFull { sample_size, threshold, .. } => {
+                add(Setting::QueueFull { device: device(), sample_size, threshold });
+            }
+            _ => {}
+        }
+    }
+    settings.iter().map(Setting::to_string).collect()
+}
+
+/// What a vendor says of what hosts have set to different values: of a driver what the deepest device behind it
+/// is to have.
+pub(super) fn said(fleet: &Fleet, one: &Difference) -> Option<(&'static VendorAdvice, Knob)> {
+    let knob = one.values[0].0.knob();
+    let hosts = one.values.iter().flat_map(|(_, hosts)| hosts);
+    let hosts = hosts.map(|host| &fleet.hosts[*host as usize]);
+    let devices: Vec<DeviceId> = match knob.target() {
+        Target::Device(id) => vec![id],
+        _ => hosts.flat_map(|host| behind(host, knob)).collect(),
+    };
+    let said = devices.into_iter().filter_map(|id| {
+        let known = fleet.known(id);
+        let advice = known.advice?;
+        let said = advice.of_device(id, known.hosts).find_map(|said| match (knob, said) {
+            (Knob::ModuleDepth { driver, .. }, Knob::MaxQueueDepth { value, .. }) => {
+                Some(Knob::ModuleDepth { driver, value })
+            }
+            _ => said.is_kind_of(&knob).then_some(said),
+        });
+        Some((advice, said?))
+    });
+    said.max_by_key(|(_, said)| number(*said))
+}
+
+/// The devices that have their depth of a driver.
+fn behind(host: &Host, knob: Knob) -> impl Iterator<Item = DeviceId> {
+    let is_it = move |module: usize| matches!(knob, Knob::ModuleDepth { driver, .. } if host.drivers[module].driver == driver);
+    let devices = host.devices.iter().filter(move |device| device.module.is_some_and(is_it));
+    devices.map(|device| device.id)
+}
+
+/// What is set of that of which a vendor says something: a device without adaptive throttling of its own has its
+/// host's.
+fn counts(host: &Host, said: &Knob) -> Option<Knob> {
+    let is = host.is_set_to(said)?;
+    let option = |option| host.options.iter().find(|(own, _)| *own == option).map(|(_, is)| *is);
+    match is {
+        Knob::QueueFull { device, sample_size: 0, .. } => {
+            let of_host = option(Advanced::QFullSampleSize).zip(option(Advanced::QFullThreshold));
+            let (sample_size, threshold) = of_host.filter(|(size, _)| *size > 0).unwrap_or((0, 0));
+            Some(Knob::QueueFull { device, sample_size, threshold })
+        }
+        _ => Some(is),
+    }
+}
+
+/// How deep a device can be made on a host: as deep as its driver goes, where a line may set that; where nothing
+/// tells the driver, no deeper than it is.
+fn reach((host, device): &Seen<'_>) -> u32 {
+    let module = device.module.map(|module| &host.drivers[module]);
+    let reach = match module {
+        Some(module) if module.others.is_empty() => Some(module.driver.depth_max),
+        Some(module) => module.in_force,
+        None => device.max_depth,
+    };
+    reach.unwrap_or(u32::MAX)
+}
+
+/// By how much two of a kind differ is the difference of these.
+pub(super) const fn number(knob: Knob) -> u32 {
+    match knob {
+        Knob::MaxQueueDepth { value, .. }
+        | Knob::SchedNumReqOutstanding { value, .. }
+        | Knob::ModuleDepth { value, .. } => value,
+        Knob::QueueFull { sample_size, .. } => sample_size,
+        _ => 0,
+    }
+}
+
+/// As much of it as is within reach.
+fn within(knob: Knob, reach: u32) -> Knob {
+    match knob {
+        Knob::MaxQueueDepth { device, value } => {
+            Knob::MaxQueueDepth { device, value: value.min(reach) }
+        }
+        Knob::SchedNumReqOutstanding { device, value } => {
+            Knob::SchedNumReqOutstanding { device, value: value.min(reach) }
+        }
+        _ => knob,
+    }
+}
