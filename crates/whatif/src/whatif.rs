@@ -186,9 +186,14 @@ impl<'a> Model<'a> {
             let seen = device.seen_at(asked, &self.window);
             let is_beside = device.is_beside(asked, &seen, &self.window);
             if !seen.is_empty() {
-                run::add_seen(&mut keys, (self.recording, device), (asked, &seen, is_beside));
+                let seen = (asked, seen.as_slice(), is_beside);
+                run::add_seen(&mut keys, (self.recording, device), seen, |key| &mut key.seen);
             }
             is_tried |= is_beside;
+            if let Some((depth, seen)) = device.tried_towards(asked, &self.window) {
+                let seen = (depth, seen.as_slice(), true);
+                run::add_seen(&mut keys, (self.recording, device), seen, |key| &mut key.between);
+            }
         }
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
