@@ -162,6 +162,8 @@ impl GuestCalibration {
             let stands = row.mean(others.regimes, Row::outstanding);
             let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
+        } else if keeps_its_number(row, window) {
+            (0.0, Some(0.0))
         } else {
             pause(row, window, others, place.interval_s)
         };
@@ -233,6 +235,27 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
     busy.len() >= SAMPLES
         && (PACED..=CHANCE).contains(&(rate * rate * commands))
         && latency >= MORE * rate
+}
+
+/// Whether it has one and the same number of commands at every instant at which a sample was taken, and
+/// on average: threads that pause would be missing now and then, and commands that come by themselves
+/// more or less.
+fn keeps_its_number(row: &Row<'_>, window: &[usize]) -> bool {
+    /// Instants that are enough to tell.
+    const INSTANTS: usize = 6;
+    /// Part by which the mean may differ, beside what is printed.
+    const LIKE: f64 = 0.01;
+    let present = |share| quantile(window.iter().map(|&s| row.present(s)), share);
+    let is_measured = window.iter().all(|&s| row.present(s).is_some());
+    let (Some(least), Some(most), Some((rate, stands))) =
+        (present(0.0), present(1.0), row.load(window))
+    else {
+        return false;
+    };
+    is_measured
+        && window.len() >= INSTANTS
+        && least >= most
+        && (stands - most).abs() <= LIKE * most + rate * ROUNDING_S
 }
 
 /// The deviation from sample to sample: levels and trends do not count.
