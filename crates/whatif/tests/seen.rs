@@ -98,7 +98,8 @@ fn what_rose_from_a_much_lighter_load_on_does_not_rise_less_beyond() {
 
 #[test]
 fn where_latency_did_not_rise_from_a_lighter_load_on_nothing_is_known_beyond() {
-    let text = host("servers = 200\nservice = \"1ms\"", 64, &step(4, 120));
+    let level = "curve = [[1, \"1ms\"], [256, \"1ms\"], [4096, \"16ms\"]]";
+    let text = host(level, 64, &step(4, 120));
     let answer = ask(&recorded(&scenario(&text)), [12, 29], DEEPER);
     assert_eq!(answer.calibration.arrays[0].seen, Seen::NoKnee);
 }
