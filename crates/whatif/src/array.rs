@@ -134,14 +134,15 @@ impl ArrayCalibration {
             (elasticity(&upper, last, chance), elasticity(&lower, first, chance));
         let mut seen = judge(&groups, &upper, above);
         let stands = matches!(seen, Seen::Steady | Seen::Saturated) || is_still(&groups);
-        if let Some(light) = light {
-            above[0] = above[0].max(light.elasticity(last)).min(above[1]);
-            seen = match seen {
-                Seen::Steady if above[0] >= RISES => Seen::Knee,
-                Seen::Steady => Seen::NoKnee,
-                other => other,
-            };
-        }
+        // What rose from a lighter load on does not rise less beyond.
+        let rose =
+            light.map_or(0.0, |light| light.elasticity(last)).max(chord(points, first, last));
+        above[0] = above[0].max(rose).min(above[1]);
+        seen = match seen {
+            Seen::Steady | Seen::NoKnee if above[0] >= RISES => Seen::Knee,
+            Seen::Steady if light.is_some() => Seen::NoKnee,
+            other => other,
+        };
         let quickest_ms = light.map_or(first.ms, |light| light.alone_ms.min(first.ms));
         let flatter = if quickest_ms < TURN_MS { 1.0 } else { FLATTER };
         let [best, least, most_slopes] = slopes(seen, (above, flatter), below);
@@ -314,6 +315,29 @@ fn elasticity(groups: &[Point], at: Point, chance: f64) -> [f64; 2] {
     let error = ERRORS * error * scale + coarse;
     let ends = [slope * scale - error, slope * scale + error].map(|end| end.clamp(0.0, 1.0));
     if is_close && ends[1] - ends[0] > KNOWN { [0.0, 1.0] } else { ends }
+}
+
+/// What part of a proportional rise latency takes at the `last` of some loads at least: that of the line
+/// from the `first`, for it does not get flatter. What is printed and two standard errors of both may be
+/// less; loads that are close together tell nothing.
+fn chord(points: &[Point], first: Point, last: Point) -> f64 {
+    let error_ms = |at: Point| {
+        let is_like = |point: &&Point| {
+            let (a, b) = (point.outstanding, at.outstanding);
+            a.max(b) <= VARIATION * a.min(b)
+        };
+        let like: Vec<f64> = points.iter().filter(is_like).map(|point| point.ms).collect();
+        let variance = mean(like.iter().map(|ms| Some((ms - at.ms).powi(2)))).unwrap_or_default();
+        let free = like.len().saturating_sub(1) as f64;
+        ROUNDING_MS + ERRORS * (variance / free).sqrt()
+    };
+    if last.outstanding < VARIATION * first.outstanding {
+        return 0.0;
+    }
+    let rise = (last.ms - first.ms - error_ms(first) - error_ms(last)) / last.ms;
+    // Of a load that was seen once the error is not known.
+    let part = rise * last.outstanding / (last.outstanding - first.outstanding);
+    if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// The part of the variance of the commands outstanding that is between one interval and the next: on

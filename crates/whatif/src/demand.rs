@@ -126,6 +126,8 @@ pub(crate) struct Place {
     pub(crate) rests: bool,
     /// Whether the depth asked for lies between depths under which it was seen.
     pub(crate) is_between: bool,
+    /// Whether an IOPS limit of its own is asked for.
+    pub(crate) is_limited: bool,
 }
 
 impl GuestCalibration {
@@ -163,7 +165,13 @@ impl GuestCalibration {
             let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
         } else {
-            pause(row, window, others, place.interval_s)
+            let known = pause(row, window, others, place.interval_s);
+            // A limit that is not seen may hold who is to have another one.
+            let most_ms = (!place.is_limited).then(|| pauses_at_most(row, window, place)).flatten();
+            match most_ms.filter(|most_ms| *most_ms >= known.0) {
+                Some(most_ms) => (known.0, Some(known.1.map_or(most_ms, |ms| ms.min(most_ms)))),
+                None => known,
+            }
         };
         Some(Self {
             vm: tenant.vm.clone(),
@@ -233,6 +241,41 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
     busy.len() >= SAMPLES
         && (PACED..=CHANCE).contains(&(rate * rate * commands))
         && latency >= MORE * rate
+}
+
+/// How long its threads pause at most, in milliseconds, by how many commands are there at the instants of the
+/// samples. Who pauses is who was answered in the time of a pause before, so that their number, which is
+/// missing, varies as much as the answers do, or as chance does where each pauses for another time. The
+/// same number at every instant, and on average, is that of threads of which none pauses.
+fn pauses_at_most(row: &Row<'_>, window: &[usize], place: Place) -> Option<f64> {
+    /// Instants that are enough to tell.
+    const INSTANTS: usize = 6;
+    /// Part by which the means of the instants and of the time may differ, beside what is printed.
+    const LIKE: f64 = 0.01;
+    /// The variance of what whole numbers leave out.
+    const GRAIN: f64 = 1.0 / 12.0;
+    let present: Vec<f64> = window.iter().map(|&s| row.present(s)).collect::<Option<_>>()?;
+    let (rate, stands) = row.load(window)?;
+    let middle = mean(present.iter().copied().map(Some))?;
+    if present.len() < INSTANTS || rate <= 0.0 {
+        return None;
+    }
+    let free = (present.len() - 1) as f64;
+    let variance = present.iter().map(|n| (n - middle).powi(2)).sum::<f64>() / free;
+    let error = ERRORS * (variance / present.len() as f64).sqrt();
+    // Loads in step with the samples have other numbers between them.
+    if (stands - middle).abs() > LIKE * middle + rate * ROUNDING_S + error {
+        return None;
+    }
+    if variance <= 0.0 {
+        return Some(0.0);
+    }
+    // The answers of an interval vary by so much of what chance does to them.
+    let counts = unrest(window, |s| Some(row.rate(s)? * place.interval_s))?;
+    let uneven = (counts * counts / (rate * place.interval_s)).min(1.0);
+    // The ratio of two variances, two standard errors of its logarithm above.
+    let varies = (variance + GRAIN) / uneven * (4.0 / free.sqrt()).exp();
+    (varies < stands).then(|| 1000.0 * varies / (1.0 - varies / stands) / rate)
 }
 
 /// The deviation from sample to sample: levels and trends do not count.

@@ -104,6 +104,13 @@ fn hold_to_laws(
             row.high = if is_refused { row.high.max(most) } else { row.high.min(most) };
             row.low = row.low.min(least * gone);
         }
+        // From a depth that was tried on the way the law holds as well.
+        if let Some([low, high]) = key.between(chance).filter(|_| key.is_total()) {
+            match key.is(Counter::Commands) == *is_deeper {
+                true => at_least(row, low * kept),
+                false => at_most(row, high / kept),
+            }
+        }
     }
     is_refused
 }

@@ -91,8 +91,7 @@ impl Light {
         let in_flight =
             |&s: &usize| devices.iter().map(|device| device.row.in_flight(s)).sum::<Option<f64>>();
         let outstanding = mean(light.iter().map(in_flight))?.max(1.0);
-        // All that are outstanding may send their further bytes at once.
-        let bytes_ms = (outstanding - 1.0) * slow_reads.further_ms(&quick_reads, passed).max(0.0);
+        let bytes_ms = slow_reads.wait_ms(&quick_reads, outstanding, passed);
         Some(Self {
             outstanding,
             least_ms: if has_more_writes { 0.0 } else { least_ms },
@@ -146,6 +145,27 @@ impl Kind {
         /// Part by which the latencies differ at most.
         const ALIKE: f64 = 0.1;
         (self.ms / reads.ms - 1.0).abs() <= ALIKE
+    }
+
+    /// What one of these waits at most, in milliseconds, for the bytes of the others among as many as in the
+    /// lighter load of `quick`, where a link passes one command after the other; nothing where its bytes are
+    /// no more than those are. One that comes to the link finds as many there as those without it have there on
+    /// average (mean value analysis); elsewhere it is no shorter than `quick` is, had all of that met at the link.
+    fn wait_ms(&self, quick: &Self, outstanding: f64, passed_mib_per_s: f64) -> f64 {
+        let [own_ms, quick_ms] =
+            [self, quick].map(|kind| 1000.0 * kind.kib / 1024.0 / passed_mib_per_s);
+        if own_ms <= quick_ms {
+            return 0.0;
+        }
+        let elsewhere_ms = (quick.ms - outstanding * quick_ms).max(0.0);
+        let mut waits_ms = 0.0;
+        let mut before = 1.0;
+        while before < outstanding {
+            let at_link_ms = waits_ms + own_ms;
+            waits_ms = own_ms * before * at_link_ms / (elsewhere_ms + at_link_ms);
+            before += 1.0;
+        }
+        waits_ms
     }
 
     /// What the bytes that one of these has beyond one of `quick` take at most, in milliseconds.

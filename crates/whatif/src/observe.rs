@@ -536,6 +536,21 @@ impl<'a> Device<'a> {
         if is_most && is_same { seen } else { Vec::new() }
     }
 
+    /// The depth between that of a window and the one that is `asked` for that is nearest to it, of those that
+    /// were tried, and its samples.
+    pub(crate) fn tried_towards(&self, asked: f64, window: &[usize]) -> Option<(f64, Vec<usize>)> {
+        let usual = self.mean_depth(window)?;
+        let is_between = |depth: &f64| (*depth - usual) * (asked - *depth) > 0.0;
+        let depths = self.regimes(window).into_iter().filter_map(|s| self.depth(s));
+        let mut depths: Vec<f64> = depths.filter(is_between).collect();
+        sort_by(&mut depths, |a, b| (a - asked).abs().total_cmp(&(b - asked).abs()));
+        depths.dedup();
+        let tried = depths.into_iter().map(|depth| (depth, self.seen_at(depth, window)));
+        tried
+            .into_iter()
+            .find(|(depth, seen)| !seen.is_empty() && self.is_beside(*depth, seen, window))
+    }
+
     /// Whether samples at the depth `asked` stand right beside the window: a change of the depth, and
     /// no other load.
     pub(crate) fn is_beside(&self, asked: f64, seen: &[usize], window: &[usize]) -> bool {

@@ -16,6 +16,8 @@ pub(crate) struct Row<'a> {
     flow: Flow<'a>,
     disk: Option<Vdisk<'a>>,
     reads: Column<'a>,
+    actv: Column<'a>,
+    qued: Column<'a>,
 }
 
 /// A number of a row in a sample.
@@ -28,6 +30,8 @@ impl<'a> Row<'a> {
             flow: Flow::of(recording, id),
             disk: is_disk.then(|| Vdisk::of(recording, id)),
             reads: Column::of(recording, id, Counter::Reads),
+            actv: Column::of(recording, id, Counter::ActiveCommands),
+            qued: Column::of(recording, id, Counter::QueuedCommands),
         }
     }
 
@@ -43,6 +47,11 @@ impl<'a> Row<'a> {
             None => self.flow.outstanding(sample),
         };
         inside.map(|inside| inside.min(OUTSTANDING_MAX))
+    }
+
+    /// Commands at the instant of the sample, with a slot or waiting for one.
+    pub(crate) fn present(&self, sample: usize) -> Option<f64> {
+        Some(self.actv.at(sample)? + self.qued.at(sample)?)
     }
 
     /// Milliseconds from the virtual adapter on; none without commands.

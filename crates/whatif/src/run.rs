@@ -47,6 +47,8 @@ pub(crate) struct Key {
     pub(crate) chance: f64,
     /// What it was at the depth that is asked for, if a load that may be the same was seen there.
     pub(crate) seen: Option<Seen>,
+    /// What it was at a depth between that of the window and the one that is asked for, if that was tried.
+    pub(crate) between: Option<Seen>,
 }
 
 /// A counter at another depth than the window's.
@@ -66,7 +68,18 @@ impl Key {
         (captured, chance): (Option<f64>, f64),
     ) -> Self {
         let (object, simulated) = (object.to_owned(), simulated.to_owned());
-        Self { object, simulated, kind, counter, name, unit, captured, chance, seen: None }
+        Self {
+            object,
+            simulated,
+            kind,
+            counter,
+            name,
+            unit,
+            captured,
+            chance,
+            seen: None,
+            between: None,
+        }
     }
 
     pub(crate) fn is_device(&self) -> bool {
@@ -89,12 +102,20 @@ impl Key {
 
     /// Between which it was at the depth that is asked for, if it was seen there.
     pub(crate) fn seen_between(&self, rounding: f64) -> Option<[f64; 2]> {
-        let Seen { mean, chance, .. } = self.seen?;
+        self.around(self.seen?, rounding).into()
+    }
+
+    /// The same at a depth on the way there.
+    pub(crate) fn between(&self, rounding: f64) -> Option<[f64; 2]> {
+        self.around(self.between?, rounding).into()
+    }
+
+    fn around(&self, Seen { mean, chance, .. }: Seen, rounding: f64) -> [f64; 2] {
         let margin = match self.is(Counter::DeviceQDepth) {
             true => 0.0,
             false => chance + rounding,
         };
-        Some([mean * (1.0 - margin), mean * (1.0 + margin)])
+        [mean * (1.0 - margin), mean * (1.0 + margin)]
     }
 
     /// Whether it is the rate of that VM.
@@ -140,12 +161,13 @@ pub(crate) fn keys(
 }
 
 /// What the counters of a device and of its VMs were in `samples`, which tell what the depth `asked`
-/// does; `is_beside` is whether they are beside the window. A VM that was not there is taken to keep its
-/// rate, and to be as much quicker as the device.
+/// does; `is_beside` is whether they are beside the window, and `place` where a key has them. A VM that was
+/// not there is taken to keep its rate, and to be as much quicker as the device.
 pub(crate) fn add_seen(
     keys: &mut [Key],
     (recording, device): (&Measured, &Device<'_>),
     (asked, samples, is_beside): (f64, &[usize], bool),
+    place: fn(&mut Key) -> &mut Option<Seen>,
 ) {
     let is_there = |tenant: &Tenant<'_>| tenant.row.mean_rate(samples) > Some(0.0);
     let is_tried = is_beside && device.tenants.iter().all(is_there);
@@ -174,7 +196,7 @@ pub(crate) fn add_seen(
             Counter::DeviceQDepth => 0.0,
             counter => chance(&rows, counter, samples),
         };
-        key.seen = mean.map(|mean| Seen { mean, chance, is_tried });
+        *place(key) = mean.map(|mean| Seen { mean, chance, is_tried });
     }
 }
 

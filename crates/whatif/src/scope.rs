@@ -121,6 +121,7 @@ pub(crate) fn guests(
     let is_between = asked.map(f64::from).is_some_and(|asked| {
         seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
     });
+    let is_limit = settings.iter().any(|set| matches!(set, Setting::Allocation { .. }));
     let of = |tenant: &Tenant<'_>| {
         let place = Place {
             is_full: device.is_full(&tenant.waiting(&own)),
@@ -132,6 +133,7 @@ pub(crate) fn guests(
             interval_s,
             rests: !device.resting.is_empty(),
             is_between,
+            is_limited: is_limit && settings.iter().any(|set| set.vm() == Some(&*tenant.vm)),
         };
         let guest = GuestCalibration::of(tenant, window, levels, others, place)?;
         Some(match counted.iter().find(|counted| counted.is_of(tenant)) {

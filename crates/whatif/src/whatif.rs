@@ -179,17 +179,7 @@ impl<'a> Model<'a> {
         let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names)?;
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
-        let mut is_tried = false;
-        for device in &self.devices {
-            let Some(asked) = depth_asked(&self.question.settings, &device.name) else { continue };
-            let asked = f64::from(asked);
-            let seen = device.seen_at(asked, &self.window);
-            let is_beside = device.is_beside(asked, &seen, &self.window);
-            if !seen.is_empty() {
-                run::add_seen(&mut keys, (self.recording, device), (asked, &seen, is_beside));
-            }
-            is_tried |= is_beside;
-        }
+        let is_tried = self.add_seen(&mut keys);
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
         if let Some((device, why)) =
@@ -247,6 +237,28 @@ impl<'a> Model<'a> {
             simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
+    }
+
+    /// Adds to the counters what was seen at the depths that are asked for, and at those that were tried on the
+    /// way there. Whether what is asked for was tried.
+    fn add_seen(&self, keys: &mut [Key]) -> bool {
+        let mut is_tried = false;
+        for device in &self.devices {
+            let Some(asked) = depth_asked(&self.question.settings, &device.name) else { continue };
+            let asked = f64::from(asked);
+            let seen = device.seen_at(asked, &self.window);
+            let is_beside = device.is_beside(asked, &seen, &self.window);
+            if !seen.is_empty() {
+                let seen = (asked, seen.as_slice(), is_beside);
+                run::add_seen(keys, (self.recording, device), seen, |key| &mut key.seen);
+            }
+            is_tried |= is_beside;
+            if let Some((depth, seen)) = device.tried_towards(asked, &self.window) {
+                let seen = (depth, seen.as_slice(), true);
+                run::add_seen(keys, (self.recording, device), seen, |key| &mut key.between);
+            }
+        }
+        is_tried
     }
 
     /// The scenarios of the host as it is, for whoever changes more of it than settings say. What the VM

@@ -1,0 +1,140 @@
+//! What a recording shows beside the load in question, and what follows from it: a lighter load of the same
+//! commands, a depth that was tried on the way to the one that is asked for, and who is there at the instants
+//! of the samples.
+
+use counters::Counter;
+use diagnose::{DeviceFacts, Facts};
+use knobs::Line;
+use levels::Measured;
+use scenario::Scenario;
+use whatif::{Answer, Habit, Model, Question, Seen};
+
+/// The only device of these hosts.
+const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
+
+/// One VM on one device of an array, with the depth of the driver and its workloads.
+fn host(array: &str, depth: u32, workloads: &str) -> String {
+    format!(
+        "title = \"a test\"\nduration = \"60s\"\nsample = \"2s\"\n[array.arr]\n{array}\n\
+         [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = {depth}\n\
+         [datastore.ds]\ndevice = \"{DEVICE}\"\n\
+         [vm.sql]\nguest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n\
+         [vm.sql.disk.\"scsi0:0\"]\ndatastore = \"ds\"\nadapter = \"pvscsi\"\n{workloads}"
+    )
+}
+
+/// So many threads, and before them for a third of the time so few.
+fn step(few: u32, many: u32) -> String {
+    format!(
+        "[[workload]]\nvm = \"sql\"\nname = \"few\"\nthreads = {few}\nstop = \"20s\"\n\
+         [[workload]]\nvm = \"sql\"\nname = \"many\"\nthreads = {many}\nstart = \"20s\"\n"
+    )
+}
+
+const FLASH: &str = "servers = 40\nservice = \"1ms\"";
+
+fn scenario(text: &str) -> Scenario {
+    let no_files = &mut |_: &str| Err("no files".to_owned());
+    Scenario::parse("test.toml", text, no_files).expect("a scenario")
+}
+
+fn recorded(scenario: &Scenario) -> Measured {
+    Measured::of(sim::run(scenario, 1, &()).recordings.swap_remove(0))
+}
+
+/// What these samples are asked, of a host that does not throttle its queue.
+fn ask(recording: &Measured, samples: [usize; 2], line: &str) -> Answer {
+    let question = Question {
+        settings: line.parse::<Line>().expect("a line").settings,
+        window: (recording.times_ms[samples[0]] - 1, recording.times_ms[samples[1]]),
+        device: None,
+        vms: Vec::new(),
+        arrays: Vec::new(),
+        vscsistats: Vec::new(),
+        commands: 50_000.0,
+    };
+    let known = DeviceFacts { queue_full_sample_size: Some(0), ..DeviceFacts::default() };
+    let facts = Facts { devices: [(DEVICE.to_owned(), known)].into(), ..Facts::default() };
+    Model::calibrate(recording, &facts, &question).expect("a model").answer().expect("an answer")
+}
+
+fn depth(depth: u32) -> String {
+    format!("storage core device set -d {DEVICE} -m {depth}")
+}
+
+/// The range of commands a second.
+fn range(answer: &Answer) -> (f64, f64) {
+    let row = answer.simulated.rows.first().expect("a table");
+    assert_eq!((&*row.object, row.counter), (DEVICE, "CMDS/s"));
+    (row.low, row.high)
+}
+
+/// Commands a second in some samples.
+fn rate(recording: &Measured, samples: [usize; 2]) -> f64 {
+    let id = recording.find(counters::Kind::Device, DEVICE).expect("it is there");
+    let rates =
+        &recording.series(id, Counter::Commands).expect("a column")[samples[0]..=samples[1]];
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+const DEEPER: &str = "system module parameters set -m qlnativefc -p ql2xmaxqdepth=96";
+
+#[test]
+fn what_rose_from_a_much_lighter_load_on_does_not_rise_less_beyond() {
+    // Four threads and 64 are too far apart for a slope where the queue is full, and there is no other load.
+    let text = host(FLASH, 64, &step(4, 120));
+    let recording = recorded(&scenario(&text));
+    let answer = ask(&recording, [12, 29], DEEPER);
+    assert_eq!(answer.calibration.arrays[0].seen, Seen::Knee);
+    let (low, high) = range(&answer);
+    let mut changed = scenario(&text);
+    changed.set(DEEPER).expect("a setting");
+    let truth = rate(&recorded(&changed), [12, 29]);
+    assert!(low <= truth && truth <= high, "{low} to {high}, {truth}");
+    // As quick as today it would be half as much again.
+    let today = rate(&recording, [12, 29]);
+    assert!(low > 0.95 * today && high < 1.35 * today, "{low} to {high} of {today}");
+}
+
+#[test]
+fn where_latency_did_not_rise_from_a_lighter_load_on_nothing_is_known_beyond() {
+    let level = "curve = [[1, \"1ms\"], [256, \"1ms\"], [4096, \"16ms\"]]";
+    let text = host(level, 64, &step(4, 120));
+    let answer = ask(&recorded(&scenario(&text)), [12, 29], DEEPER);
+    assert_eq!(answer.calibration.arrays[0].seen, Seen::NoKnee);
+}
+
+#[test]
+fn a_deeper_queue_than_one_that_was_tried_gives_no_less_than_that_did() {
+    // A guest at its driver's depth, which may have no more to send for all that its queue shows.
+    let text = host(FLASH, 64, "[vm.sql.workload]\nthreads = 300\n");
+    let with = |first: u32, then: u32| {
+        let mut text =
+            text.replace("duration", &format!("esxcli = \"{}\"\nduration", depth(first)));
+        text += &format!("[[event]]\nat = \"30s\"\nesxcli = \"{}\"\n", depth(then));
+        recorded(&scenario(&text))
+    };
+    let (before, tried) = ([0, 14], [16, 29]);
+    let recording = with(8, 24);
+    let (low, _) = range(&ask(&recording, before, &depth(32)));
+    let seen = rate(&recording, tried);
+    assert!(low > 0.95 * seen && low < 1.01 * seen.max(rate(&with(8, 32), tried)), "{low}, {seen}");
+    // And one that is shorter than that no more.
+    let recording = with(32, 16);
+    let (_, high) = range(&ask(&recording, before, &depth(12)));
+    assert!(high < 1.05 * rate(&recording, tried), "{high}, {}", rate(&recording, tried));
+}
+
+#[test]
+fn who_is_there_with_the_same_number_at_every_instant_pauses_never() {
+    let habit = |workload: &str| {
+        let text = host(FLASH, 16, &format!("[vm.sql.workload]\n{workload}\n"));
+        let answer = ask(&recorded(&scenario(&text)), [1, 29], DEEPER);
+        answer.calibration.devices[0].guests[0].habit
+    };
+    assert_eq!(habit("threads = 40"), Habit::Closed);
+    // These have as many outstanding, and a few pause at each instant.
+    assert_eq!(habit("threads = 43\nthink = \"200us\""), Habit::Unknown);
+    // At its driver's depth nobody knows what else it wants.
+    assert_eq!(habit("threads = 300"), Habit::Unknown);
+}
