@@ -11,7 +11,8 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{
-    ArrayFacts, ArrayUser, CommandWindow, DeviceFacts, Facts, Party, PathFacts, Thrash, VdiskFacts,
+    ArrayFacts, ArrayUser, CommandWindow, DeviceFacts, Facts, HostLink, Party, PathFacts, Thrash,
+    VdiskFacts,
 };
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
@@ -20,7 +21,10 @@ use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, 
 use scenario::{Action, Array, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
-use crate::array_queues::ArrayQueues;
+use crate::{
+    array_queues::ArrayQueues,
+    host_links::{HostLinks, add_bytes},
+};
 
 /// What an advanced option of a host is when a run begins.
 pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
@@ -156,7 +160,8 @@ pub(crate) fn facts(
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
-        .map(|(index, (host, view))| {
+        .zip(samples)
+        .map(|((index, (host, view)), recording)| {
             let mut course = Course::of(scenario, index, window);
             course.tell(log.iter().filter(|line| line.host == index && line.is_in(window)));
             let config = &host.config;
@@ -167,8 +172,21 @@ pub(crate) fn facts(
                 paths.entry(path.device).or_default().push(id);
             }
             let (arrays, thrash, queues, locked) = (&arrays, &thrash, &queues, &locked);
-            Known { index, host, view, arrays, thrash, queues, locked, array_of, paths, course }
-                .facts()
+            let links = HostLinks::of(host, recording);
+            Known {
+                index,
+                host,
+                view,
+                arrays,
+                thrash,
+                queues,
+                links,
+                locked,
+                array_of,
+                paths,
+                course,
+            }
+            .facts()
         })
         .collect()
 }
@@ -182,6 +200,7 @@ struct Known<'a> {
     /// What of those whose volumes go to and fro.
     thrash: &'a [Option<Thrash>],
     queues: &'a ArrayQueues<'a>,
+    links: HostLinks<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
     /// The array of each device that has a disk.
@@ -276,6 +295,7 @@ impl Known<'_> {
             array_queue: self.queues.before(self.index, id),
             thrash,
             window: self.window(id),
+            link: self.link(id),
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
@@ -290,17 +310,29 @@ impl Known<'_> {
             Some((initiator.nexuses[nexus as usize].window?, config.paths[path.index()].adapter))
         });
         let (takes, adapter) = windows.min()?;
-        let waits = self.view.waits.windows.iter();
-        let of_device = waits.filter(|(disk, _)| config.vdisks[disk.index()].device == id);
-        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
-            (commands + wait.commands, wait_ns + wait.wait_ns)
-        });
         let adapter = &config.adapters[adapter.index()];
         Some(CommandWindow {
             adapter: (adapter.driver.transport == Transport::Iscsi).then(|| adapter.name.clone()),
             takes,
-            wait_ms: wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64,
+            wait_ms: self.mean_ms(&self.view.waits.windows, id),
         })
+    }
+
+    /// The link of a port of the host that commands of a device cross, if any does.
+    fn link(&self, id: DeviceId) -> Option<HostLink> {
+        let paths = self.paths.get(&id)?.iter().copied();
+        let alive = paths.filter(|path| !self.course.dead.contains_key(path));
+        self.links.before(alive, self.mean_ms(&self.view.waits.links, id))
+    }
+
+    /// The mean of what commands of a device waited for something, in milliseconds.
+    fn mean_ms(&self, waits: &[(VdiskId, PolicyWait)], id: DeviceId) -> f64 {
+        let vdisks = &self.host.config.vdisks;
+        let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
+        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
+            (commands + wait.commands, wait_ns + wait.wait_ns)
+        });
+        wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
     }
 
     /// What one path takes, where those that are up are added.
@@ -659,12 +691,6 @@ fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recordi
             add_bytes(&mut load.ports[port], value);
             load.controllers[Controllers::of_port(port)] += value(Counter::Commands);
         }
-    }
-}
-
-fn add_bytes(bytes: &mut [f64; 2], value: impl Fn(Counter) -> f64) {
-    for (bytes, counter) in bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
-        *bytes += value(counter) * f64::from(1 << 20);
     }
 }
 
