@@ -123,6 +123,16 @@ pub(crate) fn is_controlled(
     Course::of(scenario, host, window).controlled.contains(&device)
 }
 
+/// Whether a device of a host does not answer at some time of a window, or no path leads to it.
+pub(crate) fn is_out(scenario: &Scenario, host: usize, window: &Window, device: DeviceId) -> bool {
+    let course = Course::of(scenario, host, window);
+    let paths = scenario.hosts[host].config.paths.iter().zip((0..).map(PathId));
+    let mut own = paths.filter(|(path, _)| path.device == device);
+    course.silent.contains_key(&device)
+        || course.lost.contains_key(&device)
+        || own.all(|(_, path)| course.dead.contains_key(&path))
+}
+
 /// How the paths of a device of a host are used by the end of a window.
 pub(crate) fn path_policy(
     scenario: &Scenario,

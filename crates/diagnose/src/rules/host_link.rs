@@ -107,23 +107,19 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let mut finding =
         case.finding(Cause::HostLink, Object::row(Kind::Adapter, &link.adapter), spell);
     let moved: f64 = senders.iter().map(|sender| sender.mib_per_s).sum();
-    let whose = causers.first().map_or(String::new(), |most| {
-        format!(
-            " {} moves {} of the {} MiB/s.",
-            most.party.name,
-            number(most.mib_per_s),
-            number(moved)
-        )
+    let whose = causers.first().filter(|_| senders.len() > 1).map_or(String::new(), |most| {
+        let [own, all] = [most.mib_per_s, moved].map(number);
+        format!(" {} moves {own} of the {all} MiB/s.", most.party.name)
     });
-    let name = link.name();
+    let (name, device_name) = (link.name(), device.flow.name);
+    let datastore = case.facts.datastores.get(device_name);
+    let datastore = datastore.map_or(String::new(), |datastore| format!("{datastore}, "));
     finding.sentence = format!(
-        "{}{} is {} % full: of the {} ms that {} takes below the host (DAVG) a command is {} ms on it, for \
-         what others move goes before.{whose}",
-        &name[..1].to_uppercase(),
+        "T{} is {} % full: of the {} ms that a command of {datastore}{device_name} takes below the host (DAVG) \
+         it is {} ms there, behind what else goes over it.{whose}",
         &name[1..],
         number(100.0 * busy),
         number(*davg_ms),
-        device.flow.name,
         number(*link_ms)
     );
     finding.standing = waiting.max(0.0);
@@ -209,12 +205,18 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool
         fix.push(changes::limit_iops(&parties, rarest.size_kib, case.facts));
     }
     let Some(Held { device, link, .. }) = held.first() else { return fix };
-    let whose = causers.first().map_or("Some of its datastores", |most| &most.party.name);
-    let what = format!(
-        "Give {whose} a port of its own, or all a wider link: a datastore with paths by another adapter or \
-         VMkernel port does not cross {}.",
-        link.name()
-    );
+    let name = link.name();
+    let what = match causers.first().filter(|_| others_wait) {
+        Some(most) => format!(
+            "Give {} a port of its own, or widen {name}: a datastore with paths by another adapter or VMkernel \
+             port does not cross it.",
+            most.party.name
+        ),
+        None => format!(
+            "Widen {name}, or use more of them: paths by another adapter or VMkernel port, and round robin over \
+             all."
+        ),
+    };
     let mut lines =
         vec![format!("esxcli storage nmp path list -d {}", changes::shell(device.flow.name))];
     if link.is_vmkernel {
