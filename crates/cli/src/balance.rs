@@ -6,14 +6,17 @@
 //!         '------------------ the move after which the worst is best <--'
 //! ```
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
-use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Recording, Time};
+use counters::{Counter, DeviceId, Entity, EntityId, Kind, MILLISECOND, Recording, Time};
 use knobs::powershell_name;
-use levels::{most_first, quantile};
+use levels::{Measured, Vdisk, most_first, quantile};
 use scenario::{Over, Scenario};
 use serde_json::{Value, json};
 use sim::Source;
@@ -21,6 +24,7 @@ use sim::Source;
 use crate::{
     Result,
     jain::jain,
+    known::is_out,
     report::Report,
     table::Table,
     talk::progress,
@@ -58,6 +62,8 @@ struct Load {
     iops: f64,
     /// What its VMs have in flight, each with its name.
     vms: Vec<(String, f64)>,
+    /// Whether it does not answer some host at some time: nobody is moved there.
+    is_out: bool,
 }
 
 /// A move, and the datastores after it.
@@ -78,7 +84,7 @@ pub(crate) struct Balance {
 
 impl Balance {
     /// # Errors
-    /// One line: a datastore that the scenario does not have, or a VM that cannot be where it is tried.
+    /// One line: what is wrong with the scenario as it is.
     pub(crate) fn of(asked: &Asked) -> Result<Self> {
         let before = simulate(asked, &[])?;
         let (mut moves, mut placed): (Vec<Move>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
@@ -90,11 +96,9 @@ impl Balance {
             if moves.len() >= asked.moves {
                 break format!("after {} no more was asked for", counted(moves.len(), "move"));
             }
-            let Some(next) = best(asked, now, &placed)? else {
-                break format!(
-                    "no single move takes {:.0} % off the latency of the worst",
-                    100.0 * GAINS
-                );
+            let next = match best(asked, now, &placed) {
+                Ok(next) => next,
+                Err(why) => break why,
             };
             placed = with(&placed, &next.vm, next.to);
             moves.push(next);
@@ -210,7 +214,8 @@ fn line(step: &Move, asked: &Asked) -> String {
 
 impl Load {
     fn in_flight(&self) -> f64 {
-        self.vms.iter().map(|(_, in_flight)| in_flight).sum()
+        // A sum of nothing is -0.0.
+        self.vms.iter().fold(0.0, |all, (_, in_flight)| all + in_flight)
     }
 }
 
@@ -236,14 +241,19 @@ fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
     (fair >= least).then(|| format!("their latencies are alike: {fair:.3} is not below {least:.2}"))
 }
 
-/// The move after which the worst datastore is best, if that is worth it.
-fn best(asked: &Asked, now: &[Load], placed: &[(String, usize)]) -> Result<Option<Move>> {
+/// The move after which the worst datastore is best; where none is worth it, why.
+fn best(
+    asked: &Asked,
+    now: &[Load],
+    placed: &[(String, usize)],
+) -> std::result::Result<Move, String> {
     let above = (0..now.len()).filter(|at| now[*at].p90_ms > Some(asked.latency_ms));
     let tried: Vec<(String, usize, usize)> = above
         .flat_map(|from| {
             let vms = now[from].vms.iter().take(TRIED);
             vms.flat_map(move |(vm, _)| {
-                (0..now.len()).filter(move |to| *to != from).map(move |to| (vm.clone(), from, to))
+                let others = (0..now.len()).filter(move |to| *to != from && !now[*to].is_out);
+                others.map(move |to| (vm.clone(), from, to))
             })
         })
         .collect();
@@ -253,17 +263,28 @@ fn best(asked: &Asked, now: &[Load], placed: &[(String, usize)]) -> Result<Optio
             let after = simulate(asked, &with(placed, vm, *to));
             let (vm, from, to) = (vm.clone(), *from, *to);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push(
-                after.map(|after| Move { vm, from, to, after }).map_err(|error| error.to_string()),
-            );
+            found.push(match after {
+                Ok(after) => Ok(Move { vm, from, to, after }),
+                // It cannot be there.
+                Err(refusal) => Err((from, vm, to, refusal.to_string())),
+            });
             progress(&format!("{} of {} moves simulated", found.len(), tried.len()));
         }
     };
     std::thread::scope(|scope| (0..asked.threads).for_each(|_| drop(scope.spawn(work))));
     progress("");
-    let mut moves = Vec::new();
+    let (mut moves, mut refused) = (Vec::new(), Vec::new());
     for step in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        moves.push(step?);
+        match step {
+            Ok(step) => moves.push(step),
+            Err(refusal) => refused.push(refusal),
+        }
+    }
+    if tried.is_empty() && now.iter().any(|load| load.is_out) {
+        return Err("no other datastore answers all through the window".into());
+    }
+    if let (true, Some((.., refusal))) = (moves.is_empty(), refused.into_iter().min()) {
+        return Err(format!("no VM can go elsewhere: {refusal}"));
     }
     // Runs end in any order; one question has one answer.
     let order = |step: &Move| (worst(&step.after), step.from, step.to);
@@ -271,7 +292,10 @@ fn best(asked: &Asked, now: &[Load], placed: &[(String, usize)]) -> Result<Optio
         let ((a_ms, a_from, a_to), (b_ms, b_from, b_to)) = (order(a), order(b));
         a_ms.total_cmp(&b_ms).then_with(|| (a_from, a_to, &a.vm).cmp(&(b_from, b_to, &b.vm)))
     });
-    Ok(least.filter(|step| worst(&step.after) < (1.0 - GAINS) * worst(now)))
+    let is_worth_it = |step: &Move| worst(&step.after) < (1.0 - GAINS) * worst(now);
+    least.filter(is_worth_it).ok_or_else(|| {
+        format!("no single move takes {:.0} % off the latency of the worst", 100.0 * GAINS)
+    })
 }
 
 /// Where VMs are that were moved, with another move.
@@ -299,15 +323,17 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
         };
         let all = samples.first().map_or(0, Recording::len);
         let p90_ms = quantile((0..all).map(latency), PERCENTILE);
-        let (mut iops, mut vms) = (0.0, Vec::new());
+        let (mut iops, mut vms) = (0.0, BTreeMap::new());
         for (host, view) in views.iter().enumerate() {
-            for (id, device) in rows_of(&report.scenario, host, &view.recording, name) {
-                iops += sums(&view.recording, id, 0).0;
-                vms.extend(vms_on(&view.recording, &device.name));
+            let measured = Measured::of(view.recording.clone());
+            for (id, _) in rows_of(&report.scenario, host, &measured, name) {
+                iops += sums(&measured, id, 0).0;
+                add_vms(&mut vms, &measured, id);
             }
         }
+        let mut vms: Vec<_> = vms.into_iter().collect();
         most_first(&mut vms, |(_, in_flight): &(String, f64)| *in_flight);
-        Load { p90_ms, iops, vms }
+        Load { p90_ms, iops, vms, is_out: is_out_on_any(asked, &report.scenario, name) }
     });
     Ok(loads.collect())
 }
@@ -348,12 +374,22 @@ fn sums(recording: &Recording, id: EntityId, sample: usize) -> (f64, f64) {
     (commands, commands * value(Counter::GuestLatency))
 }
 
-/// What each VM has in flight on a device, by Little's law.
-fn vms_on(recording: &Recording, device: &str) -> Vec<(String, f64)> {
-    let worlds = recording.of_kind(Kind::World).filter_map(|(id, world)| {
-        let of = recording.entity(world.device?);
-        let vm = recording.entity(world.vm?);
-        (of.name == device).then(|| (vm.name.clone(), sums(recording, id, 0).1 / 1_000.0))
-    });
-    worlds.filter(|(_, in_flight)| *in_flight > 0.0).collect()
+/// Adds what each VM has in flight on a device or volume, by Little's law: that of its virtual disks, as volumes of NFS
+/// have no worlds.
+fn add_vms(vms: &mut BTreeMap<String, f64>, recording: &Measured, device: EntityId) {
+    let disks = recording.of_kind(Kind::VirtualDisk).map(|(id, _)| Vdisk::of(recording, id));
+    for disk in disks.filter(|disk| disk.device == Some(device)) {
+        if let Some(in_flight) = disk.outstanding(0).filter(|in_flight| *in_flight > 0.0) {
+            *vms.entry(disk.vm.to_owned()).or_default() += in_flight;
+        }
+    }
+}
+
+/// Whether a datastore does not answer some host at some time of the window.
+fn is_out_on_any(asked: &Asked, scenario: &Scenario, name: &str) -> bool {
+    let window = &scenario.windows[asked.window];
+    scenario.hosts.iter().enumerate().any(|(index, host)| {
+        let mut devices = host.datastores.iter().zip((0..).map(DeviceId));
+        devices.any(|(own, device)| **own == [name] && is_out(scenario, index, window, device))
+    })
 }

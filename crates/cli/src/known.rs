@@ -11,7 +11,8 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{
-    ArrayFacts, ArrayUser, CommandWindow, DeviceFacts, Facts, Party, PathFacts, Thrash, VdiskFacts,
+    ArrayFacts, ArrayUser, CommandWindow, DeviceFacts, Facts, HostLink, Party, PathFacts, Thrash,
+    VdiskFacts,
 };
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
@@ -20,7 +21,10 @@ use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, 
 use scenario::{Action, Array, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
-use crate::array_queues::ArrayQueues;
+use crate::{
+    array_queues::ArrayQueues,
+    host_links::{HostLinks, add_bytes},
+};
 
 /// What an advanced option of a host is when a run begins.
 pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
@@ -119,6 +123,16 @@ pub(crate) fn is_controlled(
     Course::of(scenario, host, window).controlled.contains(&device)
 }
 
+/// Whether a device of a host does not answer at some time of a window, or no path leads to it.
+pub(crate) fn is_out(scenario: &Scenario, host: usize, window: &Window, device: DeviceId) -> bool {
+    let course = Course::of(scenario, host, window);
+    let paths = scenario.hosts[host].config.paths.iter().zip((0..).map(PathId));
+    let mut own = paths.filter(|(path, _)| path.device == device);
+    course.silent.contains_key(&device)
+        || course.lost.contains_key(&device)
+        || own.all(|(_, path)| course.dead.contains_key(&path))
+}
+
 /// How the paths of a device of a host are used by the end of a window.
 pub(crate) fn path_policy(
     scenario: &Scenario,
@@ -156,7 +170,8 @@ pub(crate) fn facts(
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
-        .map(|(index, (host, view))| {
+        .zip(samples)
+        .map(|((index, (host, view)), recording)| {
             let mut course = Course::of(scenario, index, window);
             course.tell(log.iter().filter(|line| line.host == index && line.is_in(window)));
             let config = &host.config;
@@ -167,8 +182,21 @@ pub(crate) fn facts(
                 paths.entry(path.device).or_default().push(id);
             }
             let (arrays, thrash, queues, locked) = (&arrays, &thrash, &queues, &locked);
-            Known { index, host, view, arrays, thrash, queues, locked, array_of, paths, course }
-                .facts()
+            let links = HostLinks::of(host, recording);
+            Known {
+                index,
+                host,
+                view,
+                arrays,
+                thrash,
+                queues,
+                links,
+                locked,
+                array_of,
+                paths,
+                course,
+            }
+            .facts()
         })
         .collect()
 }
@@ -182,6 +210,7 @@ struct Known<'a> {
     /// What of those whose volumes go to and fro.
     thrash: &'a [Option<Thrash>],
     queues: &'a ArrayQueues<'a>,
+    links: HostLinks<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
     /// The array of each device that has a disk.
@@ -276,6 +305,7 @@ impl Known<'_> {
             array_queue: self.queues.before(self.index, id),
             thrash,
             window: self.window(id),
+            link: self.link(id),
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
@@ -290,17 +320,29 @@ impl Known<'_> {
             Some((initiator.nexuses[nexus as usize].window?, config.paths[path.index()].adapter))
         });
         let (takes, adapter) = windows.min()?;
-        let waits = self.view.waits.windows.iter();
-        let of_device = waits.filter(|(disk, _)| config.vdisks[disk.index()].device == id);
-        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
-            (commands + wait.commands, wait_ns + wait.wait_ns)
-        });
         let adapter = &config.adapters[adapter.index()];
         Some(CommandWindow {
             adapter: (adapter.driver.transport == Transport::Iscsi).then(|| adapter.name.clone()),
             takes,
-            wait_ms: wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64,
+            wait_ms: self.mean_ms(&self.view.waits.windows, id),
         })
+    }
+
+    /// The link of a port of the host that commands of a device cross, if any does.
+    fn link(&self, id: DeviceId) -> Option<HostLink> {
+        let paths = self.paths.get(&id)?.iter().copied();
+        let alive = paths.filter(|path| !self.course.dead.contains_key(path));
+        self.links.before(alive, self.mean_ms(&self.view.waits.links, id))
+    }
+
+    /// The mean of what commands of a device waited for something, in milliseconds.
+    fn mean_ms(&self, waits: &[(VdiskId, PolicyWait)], id: DeviceId) -> f64 {
+        let vdisks = &self.host.config.vdisks;
+        let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
+        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
+            (commands + wait.commands, wait_ns + wait.wait_ns)
+        });
+        wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
     }
 
     /// What one path takes, where those that are up are added.
@@ -659,12 +701,6 @@ fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recordi
             add_bytes(&mut load.ports[port], value);
             load.controllers[Controllers::of_port(port)] += value(Counter::Commands);
         }
-    }
-}
-
-fn add_bytes(bytes: &mut [f64; 2], value: impl Fn(Counter) -> f64) {
-    for (bytes, counter) in bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
-        *bytes += value(counter) * f64::from(1 << 20);
     }
 }
 

@@ -27,6 +27,7 @@ mod expectations;
 mod explain;
 mod facts;
 mod glossary;
+mod host_links;
 mod html;
 mod jain;
 mod journals;

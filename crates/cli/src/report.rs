@@ -4,11 +4,11 @@
 use std::cell::OnceCell;
 
 use counters::Recording;
-use diagnose::Verdict;
+use diagnose::{Cause, Verdict};
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
-use levels::{Level, Measured, Stack};
+use levels::{Level, LevelKind, Measured, Queue, Stack};
 
 use crate::{known, stack, verdict};
 
@@ -58,22 +58,19 @@ impl Report {
         self.worst_of(self.named())
     }
 
-    /// The one of some windows in which an I/O takes longest; those in which something is wrong
-    /// come first.
+    /// The one of some windows in which an I/O takes longest; those in which a device does not answer come first,
+    /// then those in which something else is wrong.
     pub(crate) fn worst_of(&self, windows: impl Iterator<Item = usize>) -> usize {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
-        let worse = |best: (usize, bool, f64), window: (usize, bool, f64)| {
-            let is_worse = match (best.1, window.1) {
-                (false, true) => true,
-                (true, false) => false,
-                _ => window.2 > ALIKE * best.2,
-            };
-            if is_worse { window } else { best }
+        let worse = |best: (usize, u8, f64), window: (usize, u8, f64)| {
+            let is_longer = window.1 == best.1 && window.2 > ALIKE * best.2;
+            if window.1 > best.1 || is_longer { window } else { best }
         };
         let costs = windows.map(|window| {
-            let is_wrong = self.verdicts(window).iter().any(|verdict| !verdict.findings.is_empty());
-            (window, is_wrong, longest_ms(&self.stacks[window]))
+            let findings = self.verdicts(window).iter().flat_map(|verdict| &verdict.findings);
+            let ranks = findings.map(|finding| if finding.cause == Cause::Silence { 2 } else { 1 });
+            (window, ranks.max().unwrap_or(0), longest_ms(&self.stacks[window]))
         });
         costs.reduce(worse).map_or(0, |worst| worst.0)
     }
@@ -100,11 +97,17 @@ impl Report {
     }
 }
 
-/// The mean time of an I/O; without end where some are under way and none completes.
+/// The mean time of an I/O, by Little's law that of those which do not complete as well; without end where some are
+/// under way and none completes.
 fn longest_ms(stack: &Stack) -> f64 {
     let inside = |level: &Level| level.waiting() > Some(0.0) || level.in_use() > Some(0.0);
-    let stands = stack.iops == 0.0 && stack.levels.iter().any(inside);
-    if stands { f64::INFINITY } else { stack.total_ms.unwrap_or_default() }
+    if stack.iops == 0.0 {
+        return if stack.levels.iter().any(inside) { f64::INFINITY } else { 0.0 };
+    }
+    let kinds = [LevelKind::Guest, LevelKind::Device, LevelKind::Held];
+    let levels = kinds.into_iter().filter_map(|kind| stack.level(kind));
+    let outstanding: f64 = levels.flat_map(|level| &level.queues).filter_map(Queue::inside).sum();
+    stack.total_ms.unwrap_or_default().max(1000.0 * outstanding / stack.iops)
 }
 
 /// The window of that name.

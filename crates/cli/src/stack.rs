@@ -261,10 +261,25 @@ impl<'a> Rows<'a> {
             iops,
             ..Queue::default()
         };
-        let fabric = queue((davg - array_ms).max(0.0));
+        let fabric = Queue {
+            name: format!("to {}{}", array.name, self.by_link(device)),
+            ..queue((davg - array_ms).max(0.0))
+        };
         parts.fabrics.entry(target.array).or_default().push(fabric);
         let inside = Queue { limit, ..queue(array_ms) };
         parts.arrays.entry(target.array).or_default().push(inside);
+    }
+
+    /// The adapter by whose port with a link commands to a device leave the one host that there is.
+    fn by_link(&self, device: usize) -> String {
+        let Host { config, initiator, .. } = self.host;
+        let mut paths = config.paths.iter().zip(&initiator.of_path);
+        let crossed = paths.find_map(|(path, nexus)| {
+            let nexus = (*nexus).filter(|_| path.device.index() == device)?;
+            initiator.nexuses[nexus as usize].link.map(|_| path.adapter)
+        });
+        let adapter = crossed.filter(|_| self.prefix.is_empty());
+        adapter.map_or(String::new(), |id| format!(" by {}", config.adapters[id.index()].name))
     }
 
     fn adapters(&self, parts: &mut Parts) {

@@ -103,12 +103,76 @@ fn the_moves_are_written_into_the_scenario() {
     }
 }
 
+/// What `kavg balance` says of the scenario with something put into it.
+fn balanced(replace: &[(&str, &str)], more: &str) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path());
+    let mut text = fs::read_to_string(&file).unwrap() + more;
+    for (old, new) in replace {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    fs::write(&file, text).unwrap();
+    let said = kavg(&["balance", &file, "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.out.contains("-0.0"), "{}", said.out);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+#[test]
+fn a_vm_stays_that_cannot_go_and_another_goes() {
+    // db-1 to db-4 are dealt to two hosts, of which one does not see the other datastore.
+    let hosts = [
+        ("[datastore.tin]\n", "[datastore.tin]\nhosts = \"esx-1\"\n"),
+        ("[host.esx.adapter", "[host.esx]\ncount = 2\n[host.esx.adapter"),
+        ("[vm.web]\n", "[vm.web]\nhost = \"esx-1\"\n"),
+    ];
+    let value = balanced(&hosts, "");
+    assert_eq!(value["moves"][0]["vm"], "db-1", "{value}");
+    // Nobody can: an event moves each there later.
+    let event = |number: u32| {
+        format!(
+            "[[event]]\nat = \"19s\"\nvm = \"db-{number}\"\nmigrate = {{ datastore = \"tin\" }}\n"
+        )
+    };
+    let value = balanced(&[], &(1..=4).map(event).collect::<String>());
+    assert_eq!(value["moves"], serde_json::json!([]));
+    let ends = value["ends"].as_str().unwrap();
+    assert!(ends.starts_with("no VM can go elsewhere: ") && ends.contains("two.toml:"), "{ends}");
+}
+
+#[test]
+fn nobody_goes_to_a_datastore_that_does_not_answer() {
+    let web =
+        [("[vm.web]\ndisk.\"scsi0:0\".datastore = \"tin\"\nworkload = { threads = 1 }\n", "")];
+    for state in ["lost", "silent"] {
+        let event = format!("[[event]]\nat = \"15s\"\ndatastore = \"tin\"\nstate = \"{state}\"\n");
+        let value = balanced(&web, &event);
+        assert_eq!(value["moves"], serde_json::json!([]), "{state}");
+        assert_eq!(value["ends"], "no other datastore answers all through the window");
+    }
+    let down = "[[event]]\nat = \"15s\"\npath = \"vmhba1\"\nstate = \"down\"\n";
+    assert_eq!(balanced(&web, down)["moves"], serde_json::json!([]));
+}
+
+/// Volumes of NFS have no worlds: what is outstanding there is that of virtual disks.
+#[test]
+fn vms_on_nfs_are_moved_as_others_are() {
+    let nfs = [("[datastore.gold]\n", "[datastore.gold]\nkind = \"nfs\"\n")];
+    let value = balanced(&nfs, "");
+    assert_eq!(value["moves"].as_array().unwrap().len(), 1, "{value}");
+    let in_flight = |when: &str| value["datastores"][0][when]["in_flight"].as_f64().unwrap();
+    assert!((in_flight("before") - 4.0).abs() < 0.05, "{value}");
+    assert!((in_flight("after") - 3.0).abs() < 0.05, "{value}");
+}
+
 #[test]
 fn what_cannot_be_balanced_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = scenario(folder.path());
     for (options, says) in [
         (["--cluster", "gold"], "a cluster has 2 datastores at least; there is 1"),
+        (["--cluster", "gold,gold,tin"], "--cluster: datastore `gold` is named twice"),
         (["--cluster", "gold,lead"], "there is no datastore on a device of its own `lead`"),
         (["--latency", "4"], "4 is not in 5..=100"),
         (["--window", "late"], "there is no such window"),

@@ -64,6 +64,8 @@ pub struct DeviceFacts {
     pub thrash: Option<Thrash>,
     /// The window that its commands go through below the host.
     pub window: Option<CommandWindow>,
+    /// The link of the host's own port that its commands cross.
+    pub link: Option<HostLink>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
@@ -88,6 +90,30 @@ impl CommandWindow {
             Some(adapter) => format!("the command window of {adapter}'s iSCSI"),
             None => "the RPC slots of the mount".into(),
         }
+    }
+}
+
+/// What is known of the link of a host's own port that a device's commands cross: the fullest of those that
+/// they do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostLink {
+    /// The adapter.
+    pub adapter: String,
+    /// Whether it is that of a VMkernel port, of which the adapter may have several.
+    pub is_vmkernel: bool,
+    /// The share of it in use in each sample, in the fuller direction, by all devices, 0 to 1.
+    pub busy: Vec<f64>,
+    /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
+    pub time_ms: f64,
+    /// Whether another path of the device leaves by a port with room.
+    pub has_room_beside: bool,
+}
+
+impl HostLink {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        let port = if self.is_vmkernel { "a VMkernel port of " } else { "" };
+        format!("the link of {port}{}", self.adapter)
     }
 }
 

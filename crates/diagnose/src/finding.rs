@@ -52,6 +52,7 @@ causes! {
     ArrayQos "array-qos" "Held to a rate below the host (QoS or saturation)" "A policy of the array holds a volume to a rate, or array or link are saturated.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     CommandWindow "command-window" "Command window full (iSCSI, NFS)" "Commands wait below the host for the window of an iSCSI session, or for the RPC slots of an NFS mount.";
+    HostLink "host-link" "Link of the host's own port full" "Commands wait below the host for the link of the port by which they leave it.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";
     DeviceDepth "device-depth" "Device queue full, limited by its own depth" "The device's own depth is too small for what is sent to it.";

@@ -43,8 +43,8 @@ pub use comparison::{
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
 pub use facts::{
-    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, DeviceFacts, Facts, PathFacts, Thrash,
-    VdiskFacts,
+    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, DeviceFacts, Facts, HostLink, PathFacts,
+    Thrash, VdiskFacts,
 };
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,

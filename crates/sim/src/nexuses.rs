@@ -21,8 +21,9 @@ pub(crate) struct Nexuses {
     /// The nexus of each command that is under way by one with a window: also of those that the host has
     /// taken back, for the array goes on with them.
     under_way: BTreeMap<IoId, u32>,
-    /// Commands of each virtual disk that went by a window, and what they waited for it.
-    waits: Vec<PolicyWait>,
+    /// Commands of each virtual disk that went by a window, and what they waited for it; and all that went,
+    /// and what they were on the link of a port.
+    waits: [Vec<PolicyWait>; 2],
 }
 
 /// A nexus that has so many commands under way at most.
@@ -44,7 +45,7 @@ impl Nexuses {
             of_path: config.of_path.clone(),
             windows: windows.collect(),
             under_way: BTreeMap::new(),
-            waits: vec![PolicyWait::default(); disks],
+            waits: [(); 2].map(|()| vec![PolicyWait::default(); disks]),
         };
         (!config.nexuses.is_empty()).then(|| Box::new(nexuses))
     }
@@ -61,9 +62,13 @@ impl Nexuses {
             }
             window.room -= 1;
             self.under_way.insert(sent.io, nexus);
-            self.waits[sent.vdisk.index()].commands += 1;
+            self.waits[0][sent.vdisk.index()].commands += 1;
         }
-        Some(self.initiator.carry(at, nexus as usize, sent.op, sent.bytes))
+        let carried = self.initiator.carry(at, nexus as usize, sent.op, sent.bytes);
+        let on_link = &mut self.waits[1][sent.vdisk.index()];
+        on_link.commands += 1;
+        on_link.wait_ns += carried.link_ns;
+        Some(carried)
     }
 
     /// An answer has come: the command that has its room now, if one was kept that `is_wanted` still.
@@ -82,13 +87,14 @@ impl Nexuses {
                 break (since, sent);
             }
         };
-        self.waits[sent.vdisk.index()].wait_ns += at.since(since);
+        self.waits[0][sent.vdisk.index()].wait_ns += at.since(since);
         Some(sent)
     }
 
-    /// Commands of each virtual disk that went by a window so far, and what they waited for it.
-    pub(crate) fn waits(&self) -> &[PolicyWait] {
-        &self.waits
+    /// Commands of each virtual disk that went by a window so far, and what they waited for it; and all that
+    /// went, and what they were on the link of a port.
+    pub(crate) fn waits(&self) -> [&[PolicyWait]; 2] {
+        self.waits.each_ref().map(Vec::as_slice)
     }
 }
 
@@ -127,7 +133,8 @@ mod tests {
         assert!(nexuses.send(Time(7), next).is_some());
         assert_eq!(nexuses.answered(Time(7), IoId::new(0, 0), is_wanted).map(|_| ()), None);
         assert!(nexuses.send(Time(8), sent(5)).is_none());
-        assert_eq!(nexuses.waits(), [PolicyWait { commands: 3, wait_ns: 7 }]);
+        let waited = |commands, wait_ns| [PolicyWait { commands, wait_ns }];
+        assert_eq!(nexuses.waits(), [&waited(3, 7), &waited(3, 0)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{iter, sync::Arc};
 use counters::{HostSnapshot, Recording, Sampler, Time, VdiskId};
 use engine::{DeviceLimits, Engine};
 use knobs::CONGESTION_PERIOD_NS;
-use model::ArrayUse;
+use model::{ArrayUse, PolicyWait};
 use scenario::Scenario;
 
 use crate::{
@@ -49,7 +49,7 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// What commands waited for policies of the arrays, and for room in a nexus.
+    /// What commands waited for policies of the arrays, for room in a nexus, and on links.
     pub waits: Waits,
 }
 
@@ -60,17 +60,25 @@ pub struct Waits {
     pub policies: PolicyWaits,
     /// Windows of the nexuses by which they are reached.
     pub windows: PolicyWaits,
+    /// Links of the host's own ports, and how long data cross them.
+    pub links: PolicyWaits,
 }
 
 impl Waits {
     fn of(arrays: &Arrays, host: &Host) -> Self {
-        let windows = (0..).map(VdiskId).zip(host.window_waits().iter().copied()).collect();
-        Self { policies: arrays.policy_waits(host), windows }
+        let of_disks =
+            |waits: &[PolicyWait]| (0..).map(VdiskId).zip(waits.iter().copied()).collect();
+        let [windows, links] = host.nexus_waits().map(of_disks);
+        Self { policies: arrays.policy_waits(host), windows, links }
     }
 
     /// What was waited since.
     fn since(&mut self, before: Self) {
-        let pairs = [(&mut self.policies, before.policies), (&mut self.windows, before.windows)];
+        let pairs = [
+            (&mut self.policies, before.policies),
+            (&mut self.windows, before.windows),
+            (&mut self.links, before.links),
+        ];
         for (waits, before) in pairs {
             for ((_, wait), (_, before)) in waits.iter_mut().zip(before) {
                 wait.commands -= before.commands;

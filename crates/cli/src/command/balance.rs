@@ -102,6 +102,10 @@ impl BalanceArguments {
             }
         }
         let asked: Vec<&str> = self.cluster.iter().map(String::as_str).collect();
+        let mut others = asked.iter().enumerate();
+        if let Some((_, twice)) = others.find(|(place, name)| asked[..*place].contains(name)) {
+            return Err(format!("--cluster: datastore `{twice}` is named twice").into());
+        }
         if let Some(unknown) = asked.iter().find(|name| !known.contains(name)) {
             return Err(knobs::unknown("datastore on a device of its own", unknown, known).into());
         }

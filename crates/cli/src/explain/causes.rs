@@ -95,6 +95,16 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "host-link",
+        [
+            "DAVG far above the latency that the array reports, on all devices behind one adapter, while the adapter's \
+        MB/s stay flat: kavg names it in runs of scenarios, which know the link's rate. A capture has no row with it.",
+            "Round robin over another port; a port or a wider link for whoever moves most bytes, or an IOPS limit.",
+            "Do not raise depths or DSNRO: more commands only wait for the same link.",
+            "A slow array: then the array reports the latency itself, and devices of other arrays are quick.",
+        ],
+    ),
+    (
         "noisy-neighbour",
         [
             "One VM holds most slots of a full device; another with few commands waits \

@@ -497,7 +497,8 @@ impl Party {
         })
     }
 
-    fn add(&mut self, other: &Self) {
+    /// What another row says of the same party.
+    pub(crate) fn add(&mut self, other: &Self) {
         let both = [&*self, other].map(|party| Some((party.gavg_ms?, party.iops)));
         self.gavg_ms = levels::weighted_mean(both);
         self.iops += other.iops;

@@ -97,7 +97,7 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
 }
 
 /// Devices that are named.
-const MOST: usize = 5;
+pub(super) const MOST: usize = 5;
 
 /// The VMs that send through the adapter's devices, the one with most slots first.
 fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {

@@ -8,8 +8,8 @@ use counters::Counter;
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    crowd::Crowded, device_depth::explains_nfs, latency_evidence, number, path_thrash, steady,
-    sufferers,
+    crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number, path_thrash,
+    steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -36,6 +36,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         array_qos::applies(case, device)
             || path_thrash::known(case, device).is_some()
             || command_window::explains(case, device)
+            || host_link::explains(case, device)
     };
     for device in devices.filter(|device| !is_told_elsewhere(device)) {
         let crowded = Crowded::of(case, device);
@@ -55,6 +56,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         findings.push(judge(case, &worst, alike));
     }
     findings
+}
+
+/// Whether a device is slow, for whatever reason.
+pub(super) fn is_slow(case: &Case<'_>, device: &Device<'_>) -> bool {
+    Slow::find(case, device).is_some()
 }
 
 /// A device, and when it is slow.

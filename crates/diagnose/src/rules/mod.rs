@@ -14,6 +14,7 @@ mod crowd;
 mod device_depth;
 mod dsnro;
 mod failures;
+mod host_link;
 mod host_wait;
 mod iops_limit;
 mod line_rate;
@@ -104,6 +105,7 @@ impl Cause {
             Self::ArrayQos => &array_qos::RULE,
             Self::ArraySlow => &array_slow::RULE,
             Self::CommandWindow => &command_window::RULE,
+            Self::HostLink => &host_link::RULE,
             Self::AdaptiveThrottling => &adaptive_throttling::RULE,
             Self::Sioc => &sioc::RULE,
             Self::Dsnro => &dsnro::RULE,
@@ -307,7 +309,8 @@ impl Case<'_> {
             finding.caution = None;
             finding.do_not = vec![cost];
         }
-        if let Some(told) = command_window::instead_of_deeper(self, device) {
+        let told = command_window::instead_of_deeper(self, device);
+        if let Some(told) = told.or_else(|| host_link::instead_of_deeper(self, device)) {
             finding.changes.clear();
             finding.caution = None;
             finding.do_not = vec![told];

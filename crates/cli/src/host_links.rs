@@ -1,0 +1,86 @@
+//! What a run knows of the links of a host's own ports over a window: how full each is, and what commands of a
+//! device are on them.
+
+use std::collections::BTreeMap;
+
+use counters::{Counter, Kind, PathId};
+use diagnose::HostLink;
+use knobs::Transport;
+use levels::{Measured, mean};
+use scenario::Host;
+
+/// The links of the ports of a host.
+pub(crate) struct HostLinks<'a> {
+    host: &'a Host,
+    /// By link, the share in use in each sample.
+    busy: Vec<Vec<f64>>,
+    /// By path, whether commands went by it.
+    used: Vec<bool>,
+}
+
+impl<'a> HostLinks<'a> {
+    /// Those of a host of which `recording` has the samples.
+    pub(crate) fn of(host: &'a Host, recording: &Measured) -> Self {
+        let links = &host.initiator.links;
+        let mut bytes = vec![vec![[0.0; 2]; recording.len()]; links.len()];
+        let mut this = Self { host, busy: Vec::new(), used: vec![false; host.config.paths.len()] };
+        let rows = recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id));
+        let rows: BTreeMap<&str, _> =
+            if links.is_empty() { BTreeMap::new() } else { rows.collect() };
+        for (place, path) in host.config.paths.iter().enumerate() {
+            let (Some(&id), Some(link)) = (rows.get(&*path.name), this.link(place)) else {
+                continue;
+            };
+            for (sample, bytes) in bytes[link].iter_mut().enumerate() {
+                let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+                this.used[place] |= value(Counter::Commands) > 0.0;
+                add_bytes(bytes, value);
+            }
+        }
+        let share = |(bytes, rate): (Vec<[f64; 2]>, &u64)| {
+            let share = |bytes: [f64; 2]| (bytes[0].max(bytes[1]) / *rate as f64).min(1.0);
+            bytes.into_iter().map(share).collect()
+        };
+        this.busy = bytes.into_iter().zip(links).map(share).collect();
+        this
+    }
+
+    /// The link that a path crosses.
+    fn link(&self, path: usize) -> Option<usize> {
+        let initiator = &self.host.initiator;
+        let nexus = (*initiator.of_path.get(path)?)?;
+        initiator.nexuses[nexus as usize].link
+    }
+
+    /// What is known of the fullest that commands of a device cross, where a command is on it for so many
+    /// milliseconds; `paths` are the device's that work.
+    pub(crate) fn before(
+        &self,
+        paths: impl Iterator<Item = PathId> + Clone,
+        time_ms: f64,
+    ) -> Option<HostLink> {
+        /// The share in use up to which a link has room for more.
+        const ROOM: f64 = 0.8;
+        let share = |link: usize| mean(self.busy[link].iter().copied()).unwrap_or_default();
+        let used = paths.clone().filter(|path| self.used[path.index()]);
+        let used = used.filter_map(|path| Some((self.link(path.index())?, path)));
+        let (link, path) = used.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
+        let mut others = paths.map(|path| self.link(path.index())).filter(|own| *own != Some(link));
+        let config = &self.host.config;
+        let adapter = &config.adapters[config.paths[path.index()].adapter.index()];
+        Some(HostLink {
+            adapter: adapter.name.clone(),
+            is_vmkernel: adapter.driver.transport == Transport::Iscsi,
+            busy: self.busy[link].clone(),
+            time_ms,
+            has_room_beside: others.any(|own| own.is_none_or(|own| share(own) < ROOM)),
+        })
+    }
+}
+
+/// Adds what a row says is read and written.
+pub(crate) fn add_bytes(bytes: &mut [f64; 2], value: impl Fn(Counter) -> f64) {
+    for (bytes, counter) in bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
+        *bytes += value(counter) * f64::from(1 << 20);
+    }
+}

@@ -1,0 +1,303 @@
+//! The link of a port of the host itself: what all devices send by one adapter, or by one VMkernel port of software iSCSI,
+//! crosses it.
+//!
+//! A driver has let go of a command before it is there, so no queue of the host shows what waits for it, and the array
+//! has answered long before: the time is in DAVG alone, on every device behind the port, whoever fills it. No row tells it
+//! from a slow array, for no row has the rate of a link; a run knows it.
+
+use std::collections::BTreeMap;
+
+use counters::Kind;
+use levels::{little, most_first};
+
+use super::{
+    Case, Rank, Rule, adapter_queue::MOST as NAMED, array_qos::POLICY_COUNTS, array_slow, changes,
+    latency_evidence, number,
+};
+use crate::{
+    Cause, Change, Device, Evidence, Finding, Flow, HostLink, LevelKind, Object, Party, Queue,
+    Spell, Threshold, facts::share, mean,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Fabric,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    find,
+};
+
+/// The part of the time below the host from which it is the link that makes a device slow.
+const MOST: f64 = 0.5;
+/// The share of a link in use from which it is what holds the devices, whatever else takes its time.
+const FULL: f64 = 0.9;
+
+/// A device whose commands wait for a link.
+struct Held<'a> {
+    device: &'a Device<'a>,
+    link: &'a HostLink,
+    spell: Spell,
+    davg_ms: f64,
+    /// The part of it on the link.
+    link_ms: f64,
+    /// The share of the link in use.
+    busy: f64,
+    /// Mean commands on the link.
+    inside: f64,
+}
+
+impl<'a> Held<'a> {
+    /// As far as it counts: the samples in which commands take longer than they do without it.
+    fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
+        let flow = &device.flow;
+        let link = case.facts.device(flow.name).link.as_ref()?;
+        let mean_ms = flow.per_command(&device.busy, Flow::davg)?;
+        if link.time_ms < POLICY_COUNTS * mean_ms {
+            return None;
+        }
+        let free_ms = (mean_ms - link.time_ms).max(0.0);
+        let counts = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
+        let spell = device.spell(counts)?;
+        let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
+        let (link_ms, busy) = (davg_ms - free_ms, share(&link.busy, &spell.samples)?);
+        let inside = little(flow.mean_rate(&spell.samples)?, link_ms);
+        let least = if busy >= FULL { POLICY_COUNTS } else { MOST };
+        let held = Self { device, link, spell, davg_ms, link_ms, busy, inside };
+        (link_ms >= least * davg_ms).then_some(held)
+    }
+}
+
+/// Whether a device is slow because of the link of a port of the host, and not of the array's as well.
+pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
+    Held::find(case, device).is_some_and(|held| {
+        held.link_ms >= MOST * held.davg_ms && !case.is_array_full(device, &held.spell.samples)
+    })
+}
+
+/// What is to be left alone where the commands of a full device queue wait for a link as well.
+pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<String> {
+    let held = Held::find(case, device).filter(|held| held.inside > 1.0)?;
+    Some(format!(
+        "Do not raise the depth: {} commands that have left the queue are on {} already, and more would wait \
+         there.",
+        number(held.inside),
+        held.link.name()
+    ))
+}
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
+    let mut adapters: BTreeMap<&str, Vec<Held<'_>>> = BTreeMap::new();
+    for held in case.host.busy_devices().filter_map(|device| Held::find(case, device)) {
+        adapters.entry(&held.link.adapter).or_default().push(held);
+    }
+    adapters.into_values().filter_map(|held| judge(case, held)).collect()
+}
+
+/// The finding about the link of devices that all are on it, if more wait for it than count or somebody is slow by it.
+fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
+    most_first(&mut held, |held| held.inside);
+    let (worst, least) = (held.first()?, held.iter().map(|held| held.device.limits));
+    let least = least.map(|limits| limits.get(Threshold::Waiting)).fold(f64::INFINITY, f64::min);
+    let Held { device, link, spell, davg_ms, link_ms, busy, .. } = worst;
+    let waiting = held.iter().map(|held| held.inside).sum::<f64>() - busy;
+    if waiting < least && !held.iter().any(|held| array_slow::is_slow(case, held.device)) {
+        return None;
+    }
+    let senders = senders(case, &link.adapter, &spell.samples);
+    let causers = causers(&senders);
+    let mut finding =
+        case.finding(Cause::HostLink, Object::row(Kind::Adapter, &link.adapter), spell);
+    let moved: f64 = senders.iter().map(|sender| sender.mib_per_s).sum();
+    let whose = causers.first().filter(|_| senders.len() > 1).map_or(String::new(), |most| {
+        let [own, all] = [most.mib_per_s, moved].map(number);
+        format!(" {} moves {own} of the {all} MiB/s.", most.party.name)
+    });
+    let (name, device_name) = (link.name(), device.flow.name);
+    let datastore = case.facts.datastores.get(device_name);
+    let datastore = datastore.map_or(String::new(), |datastore| format!("{datastore}, "));
+    finding.sentence = format!(
+        "T{} is {} % full: of the {} ms that a command of {datastore}{device_name} takes below the host (DAVG) \
+         it is {} ms there, behind what else goes over it.{whose}",
+        &name[1..],
+        number(100.0 * busy),
+        number(*davg_ms),
+        number(*link_ms)
+    );
+    finding.standing = waiting.max(0.0);
+    finding.evidence = vec![
+        Evidence::new(format!("use of {name}"), 100.0 * busy, "%"),
+        Evidence::new("moved by the adapter", moved, "MiB/s"),
+        Evidence::new("a command on the link", *link_ms, "ms"),
+    ];
+    finding.evidence.extend(latency_evidence(device, spell));
+    finding.confidence = 0.98;
+    let waits = |party: &Party| causers.iter().all(|causer| causer.party.name != party.name);
+    let all = || held.iter().flat_map(|held| held.device.tenants(&held.spell.samples));
+    finding.sufferers = all().filter(waits).collect();
+    finding.changes = fix(case, &held, &causers, !finding.sufferers.is_empty());
+    if finding.sufferers.is_empty() {
+        finding.sufferers = all().collect();
+    }
+    most_first(&mut finding.sufferers, |party| party.slots);
+    finding.causers = causers.iter().map(|causer| causer.party.clone()).collect();
+    finding.do_not = vec![
+        "Do not raise the depth of devices, nor DSNRO: more commands only wait for the same link."
+            .into(),
+    ];
+    Some(finding)
+}
+
+/// Who moves data by an adapter.
+struct Sender {
+    party: Party,
+    mib_per_s: f64,
+    size_kib: Option<f64>,
+    /// Whether it is the host itself, which no limit holds.
+    is_system: bool,
+}
+
+/// All of them, the one that moves most first.
+fn senders(case: &Case<'_>, adapter: &str, samples: &[usize]) -> Vec<Sender> {
+    let is_behind = |device: &&Device<'_>| {
+        let link = &case.facts.device(device.flow.name).link;
+        link.as_ref().is_some_and(|link| link.adapter == adapter)
+    };
+    let mut senders: BTreeMap<&str, Sender> = BTreeMap::new();
+    for world in case.host.busy_devices().filter(is_behind).flat_map(|device| &device.worlds) {
+        let moved = mean(samples.iter().map(|sample| world.flow.mib_per_s(*sample)));
+        let party = Party::of(world.owner, &world.flow, samples);
+        let Some((mib_per_s, party)) = moved.zip(party).filter(|moved| moved.0 > 0.0) else {
+            continue;
+        };
+        match senders.get_mut(world.owner) {
+            Some(sender) => {
+                sender.party.add(&party);
+                sender.mib_per_s += mib_per_s;
+            }
+            None => {
+                let (size_kib, is_system) = (world.flow.size_kib(samples), world.is_system);
+                senders.insert(world.owner, Sender { party, mib_per_s, size_kib, is_system });
+            }
+        }
+    }
+    let mut senders: Vec<Sender> = senders.into_values().collect();
+    most_first(&mut senders, |sender| sender.mib_per_s);
+    senders
+}
+
+/// Those that fill the link: whoever is alone, or moves more than the others by more than chance.
+fn causers(senders: &[Sender]) -> &[Sender] {
+    let bytes =
+        senders.iter().map(|sender| Party { slots: sender.mib_per_s, ..sender.party.clone() });
+    let leading = super::causers(&bytes.collect::<Vec<_>>()).len();
+    &senders[..leading]
+}
+
+/// Other ports first; where others than those that fill it wait, a limit; a port of their own.
+fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool) -> Vec<Change> {
+    let with_room = held.iter().filter(|held| held.link.has_room_beside);
+    let paths =
+        with_room.filter_map(|held| changes::use_all_paths(case.host, held.device, case.facts));
+    let mut fix: Vec<Change> = paths.take(NAMED).collect();
+    let limited: Vec<&Sender> = causers.iter().filter(|causer| !causer.is_system).collect();
+    let rarest = limited.iter().min_by(|a, b| a.party.iops.total_cmp(&b.party.iops));
+    if let Some(rarest) = rarest.filter(|_| others_wait) {
+        let parties: Vec<&Party> = limited.iter().map(|causer| &causer.party).collect();
+        fix.push(changes::limit_iops(&parties, rarest.size_kib, case.facts));
+    }
+    let Some(Held { device, link, .. }) = held.first() else { return fix };
+    let name = link.name();
+    let what = match causers.first().filter(|_| others_wait) {
+        Some(most) => format!(
+            "Give {} a port of its own, or widen {name}: a datastore with paths by another adapter or VMkernel \
+             port does not cross it.",
+            most.party.name
+        ),
+        None => format!(
+            "Widen {name}, or use more of them: paths by another adapter or VMkernel port, and round robin over \
+             all."
+        ),
+    };
+    let mut lines =
+        vec![format!("esxcli storage nmp path list -d {}", changes::shell(device.flow.name))];
+    if link.is_vmkernel {
+        lines.push(format!("esxcli iscsi networkportal list -A {}", changes::shell(&link.adapter)));
+    }
+    fix.push(changes::look(what, lines));
+    fix
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, DeviceFacts, Facts, Finding, HostLink, PathFacts, fixture::Bench};
+
+    /// Devices of which each knows how long a command is on the link of `vmhba1`, and how full that is.
+    fn facts(busy: f64, devices: &[(&str, f64)]) -> Facts {
+        let known = |time_ms| {
+            let link = HostLink {
+                adapter: "vmhba1".into(),
+                is_vmkernel: false,
+                busy: vec![busy; 6],
+                time_ms,
+                has_room_beside: true,
+            };
+            let paths =
+                PathFacts { policy: "VMW_PSP_FIXED".into(), working: 1, ..PathFacts::default() };
+            DeviceFacts { link: Some(link), paths: Some(paths), ..DeviceFacts::default() }
+        };
+        let devices = devices.iter().map(|(name, time_ms)| ((*name).into(), known(*time_ms)));
+        Facts { devices: devices.collect(), ..Facts::default() }
+    }
+
+    /// 64 commands of 512 KiB out at 8 Gbit/s, and beside them one of 8 KiB.
+    fn full() -> Bench {
+        let mut bench = Bench::new(6);
+        let vm = bench.device("naa.1", 128).vm("backup").size_kib(512.0);
+        vm.iops_when(|s| 1_900.0 + 9.0 * (s % 2) as f64).davg(33.6);
+        bench.device("naa.2", 128).vm("db").size_kib(8.0).iops(29.8).davg(33.6);
+        bench
+    }
+
+    fn names(parties: &[crate::Party]) -> Vec<&str> {
+        parties.iter().map(|party| &*party.name).collect()
+    }
+
+    #[test]
+    fn whoever_fills_the_link_is_the_cause_and_who_waits_suffers() {
+        let known = facts(1.0, &[("naa.1", 33.2), ("naa.2", 33.2)]);
+        let finding = full().only(Cause::HostLink, &known);
+        assert_eq!(finding.at.name, "vmhba1");
+        assert!(
+            finding.sentence.starts_with("The link of vmhba1 is 100 % full"),
+            "{}",
+            finding.sentence
+        );
+        assert_eq!([names(&finding.causers), names(&finding.sufferers)], [["backup"], ["db"]]);
+        let whats = |finding: &Finding| -> Vec<String> {
+            finding.changes.iter().map(|change| change.what.clone()).collect()
+        };
+        let told = whats(&finding);
+        assert!(told[0].starts_with("Give each disk of backup an IOPS limit of"), "{told:?}");
+        assert!(told[1].starts_with("Give backup a port of its own"), "{told:?}");
+        let mut bench = full();
+        bench.paths(2);
+        let told = whats(&bench.only(Cause::HostLink, &known));
+        assert!(told[0].contains("let it use all that are active"), "{told:?}");
+        // Without what a run knows the rows fit an array as well.
+        full().first(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn an_array_that_is_slow_behind_a_full_link_is_named_as_well() {
+        let known = facts(1.0, &[("naa.1", 8.0), ("naa.2", 8.0)]);
+        full().first(Cause::HostLink, &known);
+        full().first(Cause::ArraySlow, &known);
+    }
+
+    #[test]
+    fn a_link_that_nobody_waits_for_is_none() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("a").size_kib(64.0).iops(900.0).davg(1.0);
+        let found = bench.diagnose(&Default::default(), &facts(0.45, &[("naa.1", 0.52)])).findings;
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
