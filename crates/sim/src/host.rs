@@ -531,12 +531,7 @@ impl Host {
         match faults.faces[device.index()] {
             Face::Up => return false,
             Face::Silent => faults.commands.push((device, sent)),
-            Face::Lost => {
-                if !faults.told.contains(&(device, sent.path)) {
-                    faults.told.push((device, sent.path));
-                }
-                self.answer_rarely(at, gone(sent.io), outside);
-            }
+            Face::Lost => self.tell_gone(at, device, sent.io, outside),
         }
         true
     }
@@ -554,11 +549,25 @@ impl Host {
         match faults.faces[device.index()] {
             Face::Up => return false,
             Face::Silent => faults.answers.push((device, input)),
-            Face::Lost => {
-                self.answer_rarely(at, gone(io), outside);
-            }
+            Face::Lost => self.tell_gone(at, device, io, outside),
         }
         true
+    }
+
+    /// The array says over the path of a command that its device is gone.
+    fn tell_gone<W: Watch>(
+        &mut self,
+        at: Time,
+        device: DeviceId,
+        io: IoId,
+        outside: &mut Outside<W>,
+    ) {
+        let path = self.engine.path_of_command(io);
+        let told = self.faults.iter_mut().zip(path.map(|path| (device, path)));
+        for (faults, path) in told.filter(|(faults, path)| !faults.told.contains(path)) {
+            faults.told.push(path);
+        }
+        self.answer_rarely(at, gone(io), outside);
     }
 
     /// The driver lets go of what it was asked for on a device, or on all.
