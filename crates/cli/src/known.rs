@@ -18,7 +18,7 @@ use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, Service};
-use scenario::{Action, Array, Face, Host, Scenario, Window};
+use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
 use crate::{
@@ -496,11 +496,15 @@ impl Course {
             course.set(*knob, false);
         }
         let events = scenario.events.iter();
+        let mut down = DownPaths::default();
         for event in events.filter(|event| event.host == index && event.at < window.to) {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up } => turn(&mut course.dead, path, !up, event.at),
+                Action::Path { path, up, by_controller } => {
+                    down.set(path, up, by_controller);
+                    turn(&mut course.dead, path, down.contains(path), event.at);
+                }
                 Action::Face { device, face } => {
                     turn(&mut course.silent, device, face == Face::Silent, event.at);
                     turn(&mut course.lost, device, face == Face::Lost, event.at);

@@ -74,6 +74,7 @@ pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
         spans,
         depths,
         curves,
+        kept,
         thrash,
         vms,
         unreserved,
@@ -108,11 +109,12 @@ fn external(report: &Report, index: usize) -> Vec<String> {
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the
-/// application before they were sent (lost) and by the guest after (aborted).
+/// application before they were sent (lost) and by the guest after (aborted). Where a guest merges and cuts, or flash answers,
+/// its commands do not say what was served.
 struct Demand {
     name: String,
     offered: f64,
-    served: f64,
+    served: Option<f64>,
     lost: f64,
     aborted: Option<f64>,
     waiting: f64,
@@ -124,11 +126,11 @@ impl Demand {
         let aborted = aborted.filter(|aborted| *aborted > 0.0);
         let aborted =
             aborted.map_or(String::new(), |aborted| format!(", {} aborted", rate(aborted)));
+        let served = served.map_or(String::new(), |served| format!(" {} served,", rate(served)));
         format!(
-            "{name}: {} I/Os a second offered, {} served, {} lost{aborted}; {} wait in guest and \
+            "{name}: {} I/Os a second offered,{served} {} lost{aborted}; {} wait in guest and \
              application",
             rate(*offered),
-            rate(*served),
             rate(*lost),
             rate(*waiting)
         )
@@ -146,7 +148,9 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
         .map(|rows| rows.map(|(id, row)| (row.name.as_str(), id)).collect())
         .collect();
     let demand = disks.into_iter().filter_map(|(host, id)| {
-        let config = &report.scenario.hosts[host].config;
+        let of = &report.scenario.hosts[host];
+        let is_plain = of.blocks[id.index()].is_none() && !of.flash_caches.contains_key(&id);
+        let config = &of.config;
         let disk = &config.vdisks[id.index()];
         let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
         let recording = &report.outcome.windows[index].get(host)?.recording;
@@ -155,14 +159,15 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
         Some(Demand {
             name: clean(&name),
             offered: value(Counter::Offered)?,
-            served: value(Counter::Commands)?,
+            served: value(Counter::Commands).filter(|_| is_plain),
             lost: value(Counter::Lost)?,
-            aborted: aborted(&report.scenario.hosts[host].config, recording, id),
+            aborted: aborted(config, recording, id),
             waiting: value(Counter::MeanGuestQueued)?,
         })
     });
-    let mut unmet: Vec<_> = demand.filter(|disk| disk.served < MET * disk.offered).collect();
-    most_first(&mut unmet, |run| run.offered - run.served);
+    let served = |disk: &Demand| disk.served.unwrap_or(disk.offered - disk.lost);
+    let mut unmet: Vec<_> = demand.filter(|disk| served(disk) < MET * disk.offered).collect();
+    most_first(&mut unmet, |disk| disk.offered - served(disk));
     few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
 }
 
@@ -348,6 +353,30 @@ fn curves(report: &Report, index: usize) -> Vec<String> {
         })
     });
     few(lines, "arrays beyond their measured curves")
+}
+
+/// Arrays that go on with what hosts have taken back, where that is a hundredth of what they do or more.
+fn kept(report: &Report, index: usize) -> Vec<String> {
+    let arrays = report.scenario.arrays.iter().zip(&report.outcome.used[index]);
+    let window = &report.scenario.windows[index];
+    let ios = report.outcome.windows[index].iter().map(|view| commands(&view.recording));
+    let ios = ios.sum::<f64>() * window.to.since(window.from) as f64 / SECOND as f64;
+    let kept = arrays.filter(|(_, used)| used.kept as f64 > 0.01 * ios);
+    let lines = kept.map(|(array, used)| {
+        format!(
+            "array {}: {} that hosts gave up took its time all the same; it gives back what none of its \
+             `servers` has begun, and nothing else",
+            clean(&array.name),
+            counted(used.kept as usize, "command"),
+        )
+    });
+    few(lines, "arrays that do what was given up")
+}
+
+/// Commands a second of all VMs.
+fn commands(recording: &Recording) -> f64 {
+    let vms = recording.of_kind(Kind::Vm);
+    vms.filter_map(|(id, _)| recording.value(id, Counter::Commands, 0)).sum()
 }
 
 /// Arrays whose volumes go from one controller to the other again and again.

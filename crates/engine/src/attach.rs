@@ -36,8 +36,8 @@ impl Stack {
                 &DeviceConfig { name, kind, dsnro, policy, path_policy },
                 out,
             ),
-            Part::Path { id, device, adapter, access } => {
-                self.attach_path(id, &PathConfig { name, device, adapter, access }, out)
+            Part::Path { id, device, adapter, access, up } => {
+                self.attach_path(id, &PathConfig { name, device, adapter, access }, up, out)
             }
             Part::Vscsi { id, vm, controller, depth, max_transfer } => {
                 at_least_one(depth)?;
@@ -105,6 +105,7 @@ impl Stack {
         &mut self,
         id: PathId,
         config: &PathConfig,
+        up: bool,
         out: &mut impl Sink,
     ) -> Result<(), Error> {
         self.known_device(config.device)?;
@@ -120,6 +121,7 @@ impl Stack {
             }
             Some(_) => return Err(Error::InUse("path", id.index())),
         }
+        self.paths[id.index()].up = up;
         self.refresh_gates();
         self.refresh_paths(config.device, out);
         self.refresh_timeout(config.device);
@@ -334,7 +336,7 @@ impl DeviceConfig {
 impl PathConfig {
     const fn part(&self, id: PathId) -> Part {
         let Self { device, adapter, access, .. } = *self;
-        Part::Path { id, device, adapter, access }
+        Part::Path { id, device, adapter, access, up: true }
     }
 }
 

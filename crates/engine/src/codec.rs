@@ -142,7 +142,7 @@ choices! {
     Part {
         1 Adapter { id, driver, lun_depth, depth, timeout_ns },
         2 Device { id, kind, dsnro, policy, path_policy },
-        3 Path { id, device, adapter, access },
+        3 Path { id, device, adapter, access, up },
         4 Vscsi { id, vm, controller, depth, max_transfer },
         5 Vdisk {
             id, vscsi, device, depth, max_transfer, allocation, powered_on, system, timeout_ns

@@ -169,6 +169,24 @@ impl Engine {
         is_out.then(|| self.stack.vdisks[disk].device)
     }
 
+    /// The virtual disk of a command that the driver has; `None` of any other id.
+    #[must_use]
+    pub fn disk_of_command(&self, id: IoId) -> Option<VdiskId> {
+        self.device_of_command(id).map(|_| VdiskId(self.stack.ios[id.slot()].vdisk))
+    }
+
+    /// The path that a command of the driver's took; `None` of any other id.
+    #[must_use]
+    pub fn path_of_command(&self, id: IoId) -> Option<PathId> {
+        self.device_of_command(id)?;
+        let Stack { ios, extras, .. } = &self.stack;
+        let io = match ios[id.slot()].state {
+            State::Piece => extras[ios[id.slot()].extra].io,
+            _ => id.slot(),
+        };
+        Some(PathId(ios[io].path))
+    }
+
     /// How often the host had the device of a path taken over by the other controller of an active/passive array,
     /// for want of a path to the one that has it; `None` where its policy has each command do that, or the host does
     /// not have the path.

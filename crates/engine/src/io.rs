@@ -121,8 +121,8 @@ pub enum Part {
         policy: Option<SchedPolicy>,
         path_policy: PathPolicy,
     },
-    /// As [`PathConfig`](crate::PathConfig); it is up.
-    Path { id: PathId, device: DeviceId, adapter: AdapterId, access: PathAccess },
+    /// As [`PathConfig`](crate::PathConfig).
+    Path { id: PathId, device: DeviceId, adapter: AdapterId, access: PathAccess, up: bool },
     /// As [`VscsiConfig`](crate::VscsiConfig); its VM may be the next one.
     Vscsi { id: VscsiId, vm: VmId, controller: Controller, depth: u32, max_transfer: u32 },
     /// As [`VdiskConfig`](crate::VdiskConfig), with what it takes from the

@@ -14,13 +14,14 @@
 //!
 //! A guest aborts what has been in its virtual adapter for its own timeout, and resets the disk each
 //! time that as long again passes and what it aborted has not ended [KB-TO; section 12]. How long it
-//! waits for an abort is in no source (ruling).
+//! waits for an abort is in no source (ruling). It looks once a second, and [`LOOKS`] times in its timeout at least (ruling):
+//! one that aborted to the nanosecond would fall in step with an IOPS limit, which lets go the oldest of all.
 //!
 //! One timer a device, set anew when it is due, and none for an I/O.
 
 use alloc::vec::Vec;
 
-use counters::{DeviceId, PathId, Status, Time, VdiskId};
+use counters::{DeviceId, PathId, SECOND, Status, Time, VdiskId};
 
 use crate::{
     Output, Sink,
@@ -28,6 +29,9 @@ use crate::{
     stack::Stack,
     timer::Timer,
 };
+
+/// How often a guest looks after its commands in its timeout, at least.
+const LOOKS: u64 = 16;
 
 impl Stack {
     /// Looks after a device from now on, until it has nothing outstanding.
@@ -124,7 +128,11 @@ impl Stack {
         match record.state {
             State::Guest | State::Recalled | State::Orphan => Time::NEVER,
             _ if timeout_ns == 0 => Time::NEVER,
-            _ => record.entered + timeout_ns,
+            _ => {
+                let beat = (timeout_ns / LOOKS).clamp(1, SECOND);
+                let overdue = (record.entered + timeout_ns).0;
+                Time(overdue.div_ceil(beat).saturating_mul(beat))
+            }
         }
     }
 

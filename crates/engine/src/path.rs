@@ -137,7 +137,7 @@ impl Path {
 
     /// It is attached again.
     pub(crate) const fn come_back(&mut self, config: &PathConfig) {
-        (self.up, self.is_lost, self.is_gone) = (true, false, false);
+        (self.is_lost, self.is_gone) = (false, false);
         self.access = config.access;
     }
 

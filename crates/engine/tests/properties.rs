@@ -564,6 +564,19 @@ fn a_guest_aborts_after_its_timeout_and_resets_when_that_does_not_help() {
 }
 
 #[test]
+fn a_guest_looks_sixteen_times_in_its_timeout() {
+    let mut host = impatient();
+    host.vms[0].timeout_ns = Some(SECOND);
+    let mut bench = Bench::new(host);
+    bench.now = Time(10 * MILLISECOND);
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    while bench.asked() == 0 {
+        bench.wake();
+    }
+    assert_eq!(bench.now, Time(SECOND / 16 * 17));
+}
+
+#[test]
 fn what_waits_for_a_path_waits_for_its_guest_and_a_process_of_the_host_for_the_timer() {
     let mut host = impatient();
     host.vms.push(VmConfig { system: true, timeout_ns: None, ..host.vms[0].clone() });
@@ -685,7 +698,8 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
         path_policy: PathPolicy::Fixed,
     };
     let (id, adapter) = (PathId(1), AdapterId(0));
-    let path = Part::Path { id, device: DeviceId(1), adapter, access: PathAccess::Optimized };
+    let access = PathAccess::Optimized;
+    let path = Part::Path { id, device: DeviceId(1), adapter, access, up: true };
     for part in [device, path, disk(1, 1)] {
         assert!(bench.input(Input::Attach(part)), "{part:?}");
     }

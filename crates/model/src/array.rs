@@ -11,7 +11,7 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use counters::{Op, Sense, Status, Time};
+use counters::{IoId, Op, Sense, Status, Time};
 
 use crate::{
     cluster::Cluster,
@@ -19,6 +19,7 @@ use crate::{
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     controllers::{Pair, Unheld},
     fabric::Fabric,
+    holes::{Turns, note},
     qos::Bucket,
     queue::Queue,
     random::{Random, below},
@@ -50,6 +51,9 @@ pub struct Array {
     ports: Vec<Queue>,
     full: Status,
     outstanding: u32,
+    /// When servers work on the commands of hosts that take some back.
+    turns: Turns,
+    kept: u64,
 }
 
 /// Commands to a volume with a policy, and what they waited for its tokens when all else was done.
@@ -103,6 +107,8 @@ impl Array {
             ports: Self::ports(&config.queues),
             full: config.queues.full,
             outstanding: 0,
+            turns: Turns::new(),
+            kept: 0,
         }
     }
 
@@ -170,6 +176,9 @@ impl Array {
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
+        if let Some((io, turn)) = carried.io.zip(self.service.turn()) {
+            note(&mut self.turns, (host, io), turn, arrive);
+        }
         let transfer = self.fabric.transfer(arrive, at, (op, bytes), carried);
         let mut done = served + transfer.total_ns;
         match op {
@@ -179,6 +188,9 @@ impl Array {
         }
         if let Some(policy) = &mut volume.policy {
             let granted = policy.bucket.grant(arrive, bytes);
+            if let Some(cluster) = &mut self.cluster {
+                cluster.count(granted, bytes, &mut policy.bucket);
+            }
             policy.waited.commands += 1;
             policy.waited.wait_ns += granted.0.saturating_sub(done.0);
             done = done.max(granted);
@@ -230,20 +242,31 @@ impl Array {
         }
     }
 
+    /// A host, by its number, takes back what it called so. What has not begun then takes no time of a server, and its answer
+    /// means nothing; all else that it has or was granted it keeps until then.
+    pub fn take_back(&mut self, now: Time, host: u32, io: IoId) {
+        let turn = self.turns.remove(&(host, io));
+        match turn.filter(|turn| turn.begins > now + self.fabric.out_ns) {
+            Some(turn) => self.service.give_back(turn),
+            None => self.kept += 1,
+        }
+    }
+
     /// Whether it matters to it how many commands are outstanding.
     #[must_use]
     pub const fn minds_outstanding(&self) -> bool {
         matches!(self.service, Service::Curve { .. })
     }
 
-    /// How its measured curve was used, and its controllers, where it has them.
+    /// How its measured curve was used, and its controllers, where it has them; and what it did for nobody.
     #[must_use]
     pub fn used(&self) -> ArrayUse {
         let handed_over = self.controllers.as_ref().map_or(0, Pair::handed_over);
-        match &self.service {
-            Service::Curve { read, .. } => ArrayUse { handed_over, ..*read },
-            _ => ArrayUse { handed_over, ..ArrayUse::default() },
-        }
+        let read = match &self.service {
+            Service::Curve { read, .. } => *read,
+            _ => ArrayUse::default(),
+        };
+        ArrayUse { handed_over, kept: self.kept, ..read }
     }
 
     /// What commands to a volume waited for its policy so far; `None` where it has none.

@@ -89,6 +89,7 @@ pub struct Block {
     deadline: Deadline,
     /// What waits here.
     occupancy: Occupancy,
+    ios: u64,
     merged: u64,
 }
 
@@ -142,6 +143,7 @@ impl Block {
             pieces: BTreeMap::new(),
             deadline: Deadline { last: None, batch: 0, starved: 0 },
             occupancy: Occupancy::of_parts((0, 0)),
+            ios: 0,
             merged: 0,
         }
     }
@@ -150,6 +152,12 @@ impl Block {
     #[must_use]
     pub const fn waiting(&self) -> Occupancy {
         self.occupancy
+    }
+
+    /// I/Os that applications issued.
+    #[must_use]
+    pub const fn ios(&self) -> u64 {
+        self.ios
     }
 
     /// I/Os that became a part of another one's command.
@@ -174,6 +182,7 @@ impl Block {
             let lba = lba + u64::from(begins / SECTOR);
             self.add(BlockRequest { op, lba, bytes, waited_ns, since: now, tags: [tag].into() });
         }
+        self.ios += 1;
         self.plugged_ios += 1;
         if self.plugged_ios >= self.config.batch {
             self.unplug();

@@ -1,6 +1,6 @@
 //! What hosts send to an array.
 
-use counters::{Direction, Op};
+use counters::{Direction, IoId, Op};
 
 /// A command to a volume of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Carried {
     /// Whether its host would rather hear that an active/passive array has the volume at its other controller than
     /// have it brought to this one.
     pub follows: bool,
+    /// What its host calls it when it takes it back: [`crate::Array::take_back`]. `None` where it takes none back.
+    pub io: Option<IoId>,
 }
 
 impl Command {

@@ -14,6 +14,7 @@ mod controllers;
 mod disks;
 mod fabric;
 mod flash_cache;
+mod holes;
 mod initiator;
 mod pace;
 mod qos;

@@ -105,6 +105,18 @@ impl Bucket {
         start
     }
 
+    /// What a command counts, in hundredths of a unit.
+    pub(crate) fn cost_of(&self, bytes: u32) -> u64 {
+        cost_of(self.cost, bytes)
+    }
+
+    /// Grants no more of a second, of which it has got its `min` already.
+    pub(crate) fn hold(&mut self, second: u64) {
+        if self.second == second && self.used >= self.min * SECOND {
+            self.granted = Time((second + 1) * SECOND);
+        }
+    }
+
     /// Cost units that it asks for in a second, by what came since it was asked last; `None` has no end.
     pub(crate) fn ask(&mut self, now: Time) -> Option<u64> {
         self.idle_ns += now.since(self.granted.max(self.since));

@@ -12,6 +12,7 @@ use crate::{
     config::{self, ServerQueue},
     disks::Disks,
     fabric::Link,
+    holes::{Holes, Turn},
     random::{Random, below_low},
     spread::Duration,
     write_cache::{Piece, Spindles, WriteCache},
@@ -23,7 +24,7 @@ pub(crate) enum Service {
     /// Each command goes to one random station.
     Servers(Stations),
     /// The first one that is idle takes the command that has waited longest.
-    Shared { free: BinaryHeap<Reverse<Time>>, time: Duration },
+    Shared(Pool),
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { raid: Raid, write_cache: Acknowledged },
     /// The same, where the time of each depends on where it is.
@@ -34,7 +35,8 @@ pub(crate) enum Service {
     Curve { points: Box<[(u32, u64)]>, read: ArrayUse },
 }
 
-/// How often a measured curve was read, and how often where nobody had measured; and volumes that went over.
+/// How often a measured curve was read, and how often where nobody had measured; volumes that went over; and what was done
+/// for nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayUse {
     /// Commands served.
@@ -43,6 +45,8 @@ pub struct ArrayUse {
     pub beyond: u64,
     /// Times that a command for a volume came to the controller which did not have it, and got it.
     pub handed_over: u64,
+    /// Commands that a host took back and that took time of it all the same.
+    pub kept: u64,
 }
 
 /// Equal FIFO servers.
@@ -51,6 +55,19 @@ pub(crate) struct Stations {
     /// When each has served what it accepted.
     free: Box<[Time]>,
     time: Duration,
+    /// The last command's, and those that were given back.
+    turn: Turn,
+    holes: Holes,
+}
+
+/// Equal servers of one queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    free: BinaryHeap<Reverse<Time>>,
+    time: Duration,
+    /// As of [`Stations`], all as if of one: which server it is does not matter.
+    turn: Turn,
+    holes: Holes,
 }
 
 /// Stations of which a write goes to several.
@@ -88,7 +105,9 @@ impl Service {
                     ServerQueue::Random => Self::Servers(Stations::new(*servers, time)),
                     ServerQueue::Shared => {
                         let servers = (*servers).clamp(1, SERVERS_MAX) as usize;
-                        Self::Shared { free: vec![Reverse(Time::ZERO); servers].into(), time }
+                        let free = vec![Reverse(Time::ZERO); servers].into();
+                        let (turn, holes) = (Turn::default(), Holes::default());
+                        Self::Shared(Pool { free, time, turn, holes })
                     }
                 }
             }
@@ -130,10 +149,7 @@ impl Service {
     ) -> Time {
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
-            Self::Shared { free, time } => free.peek_mut().map_or(arrive, |mut first| {
-                first.0 = first.0.max(arrive) + time.draw(random.bits());
-                first.0
-            }),
+            Self::Shared(pool) => pool.serve(arrive, random),
             Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
             Self::Spindles { raid, write_cache } => {
                 write_cache.serve(arrive, command, raid, random)
@@ -145,6 +161,25 @@ impl Service {
                 read.beyond += u64::from(outstanding > last);
                 arrive + latency_at(points, outstanding)
             }
+        }
+    }
+}
+
+impl Service {
+    /// When a server works on the command that came last, where that is all that there is of it.
+    pub(crate) const fn turn(&self) -> Option<Turn> {
+        match self {
+            Self::Servers(Stations { turn, .. }) | Self::Shared(Pool { turn, .. }) => Some(*turn),
+            _ => None,
+        }
+    }
+
+    /// A command that has not begun has no need of its turn any more.
+    pub(crate) fn give_back(&mut self, turn: Turn) {
+        match self {
+            Self::Servers(of) => of.holes.give(turn, &mut of.free[turn.server as usize]),
+            Self::Shared(of) => of.holes.give(turn, &mut { Time::NEVER }),
+            _ => {}
         }
     }
 }
@@ -310,7 +345,8 @@ impl Background {
 impl Stations {
     fn new(servers: u32, time: Duration) -> Self {
         let servers = servers.clamp(1, SERVERS_MAX) as usize;
-        Self { free: vec![Time::ZERO; servers].into(), time }
+        let (turn, holes) = (Turn::default(), Holes::default());
+        Self { free: vec![Time::ZERO; servers].into(), time, turn, holes }
     }
 
     #[inline(always)]
@@ -322,9 +358,19 @@ impl Stations {
 
     #[inline(always)]
     fn serve_on(&mut self, server: usize, arrive: Time, bits: u64) -> Time {
-        let free = &mut self.free[server];
-        *free = (*free).max(arrive) + self.time.draw(bits);
-        *free
+        let of = (server as u32, arrive, self.time.draw(bits));
+        self.turn = self.holes.turn(of, &mut self.free[server]);
+        self.turn.ends
+    }
+}
+
+impl Pool {
+    #[inline(always)]
+    fn serve(&mut self, arrive: Time, random: &mut Random) -> Time {
+        let of = (0, arrive, self.time.draw(random.bits()));
+        let Some(mut first) = self.free.peek_mut() else { return arrive };
+        self.turn = self.holes.turn(of, &mut first.0);
+        self.turn.ends
     }
 }
 

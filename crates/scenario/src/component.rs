@@ -1,18 +1,27 @@
 //! What has nothing in common can be driven apart: in virtual time hosts, each part on a core of its own
 //! and with its own small working set; in real time the components of a host, each in a thread of its own.
 
+use std::collections::BTreeMap;
+
+use knobs::Knob;
+
 use crate::{Action, Backend, Host, Scenario};
 
 impl Scenario {
     /// The parts of a scenario that do not touch each other, and the groups of hosts of each, ascending.
-    /// Hosts that share an array are in one part; those between which a VM migrates are in one group.
+    /// Hosts that share an array, or the record of a datastore, are in one part; those between which a VM migrates are in one group.
     #[must_use]
     pub fn parts(&self) -> Vec<Vec<Vec<usize>>> {
         let hosts = self.hosts.len();
         let (mut parts, mut groups) = (Sets::new(hosts + self.arrays.len()), Sets::new(hosts));
+        let (mut records, is_controlled) = (BTreeMap::new(), self.has_io_control());
         for (host, config) in self.hosts.iter().enumerate() {
             for target in &config.targets {
                 parts.join(host, hosts + target.array);
+            }
+            let devices = config.config.devices.iter().filter(|_| is_controlled);
+            for device in devices {
+                parts.join(host, *records.entry(&device.name).or_insert(host));
             }
         }
         for event in &self.events {
@@ -27,6 +36,15 @@ impl Scenario {
             parts[part_of.1[group[0]]].push(group);
         }
         parts
+    }
+
+    /// Whether Storage I/O Control is ever on: hosts of one device share its record then.
+    #[must_use]
+    pub fn has_io_control(&self) -> bool {
+        let is_it = |knob: &Knob| matches!(knob, Knob::StorageIoControl { .. });
+        let mut events = self.events.iter();
+        self.hosts.iter().any(|host| host.settings.iter().any(is_it))
+            || events.any(|event| matches!(&event.action, Action::Set(knob) if is_it(knob)))
     }
 }
 

@@ -265,10 +265,8 @@ impl Datastores {
             let path = config.paths.len();
             let port = Queues::port_of(host, path, common.ports);
             let end = End { array: common.array, port, ports: common.ports };
-            let (c, t) = ways.add_path(initiator, (host, adapter), (path, target), &end);
-            if let Some(window) = common.mount_window {
-                initiator::add_mount(initiator, path, window);
-            }
+            let end = (&end, common.mount_window);
+            let (c, t) = ways.add_path(initiator, (host, adapter), (path, target), end);
             let vmhba = &config.adapters[adapter.index()].name;
             let name = format!("{vmhba}:C{c}:T{t}:L{}", device.index());
             let leads_to = Controllers::of_path(host, path);

@@ -1,7 +1,7 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
 use counters::sorted::sort_by_key;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object};
@@ -20,6 +20,8 @@ use crate::{
 };
 
 const EVENTS_MAX: usize = 1_000_000;
+/// The controllers of an array, as files count them.
+const CONTROLLERS: RangeInclusive<u64> = 1..=2;
 /// Of paths and controllers.
 const STATES: [(&str, bool); 2] = [("up", true), ("down", false)];
 /// What an event does: exactly one of these.
@@ -111,13 +113,12 @@ fn relocation(node: &Node<'_>, site: &Site, vm: &Vm) -> Result<Relocation, Error
     let table = node.table(&["datastore", "disk", "copy"])?;
     let copy = table.read("copy", copy::read)?;
     let datastore = site.datastores.names.find_one(&table.need("datastore")?)?;
-    let of_file = |position: usize| vm.disks[position].moved.unwrap_or(position);
     let mut disks = Vec::new();
     for disk in table.list("disk") {
-        disks.push(of_file(vm.disk(&disk)?));
+        disks.push(vm.disk(&disk)?);
     }
     if disks.is_empty() {
-        disks.extend((0..vm.disks.len()).filter(|disk| of_file(*disk) == *disk));
+        disks.extend((0..vm.disks.len()).filter(|disk| vm.disks[*disk].moved.is_none()));
     }
     Ok(Relocation { datastore, disks, copy })
 }
@@ -237,10 +238,11 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
 /// Nanoseconds after which hosts know what an event says.
 fn found_after(table: &Table<'_>, site: &Site) -> Result<u64, Error> {
     let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
-    if table.get("controller").is_none() || !is_down {
-        return Ok(0);
+    let which = table.read("controller", |node| node.integer(CONTROLLERS))?;
+    match which {
+        Some(_) if is_down => Ok(controllers_of(table, site)?.1.dead_after_ns),
+        _ => Ok(0),
     }
-    Ok(controllers_of(table, site)?.1.dead_after_ns)
 }
 
 fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
@@ -459,7 +461,8 @@ impl<'s> Course<'s> {
             for (path, config) in host.config.paths.iter().enumerate() {
                 let adapter = &host.config.adapters[config.adapter.index()];
                 if config.name == name || adapter.name == name {
-                    actions.push((*index, Action::Path { path: PathId::new(path), up }));
+                    let path = PathId::new(path);
+                    actions.push((*index, Action::Path { path, up, by_controller: false }));
                 }
             }
         }
@@ -561,7 +564,7 @@ impl<'s> Course<'s> {
     /// that has been found out, which is `at`.
     fn controller(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
         let (array, mut both) = controllers_of(table, self.site)?;
-        let which = deed.integer(1..=2)? as usize - 1;
+        let which = deed.integer(CONTROLLERS)? as usize - 1;
         let state = table.need("state")?;
         let up = state.choice(&STATES)?;
         both.outages = self.controllers[array].map_or(both.outages, |known| known.outages);
@@ -579,7 +582,8 @@ impl<'s> Course<'s> {
             let paths = self.site.hosts.hosts[host].config.paths.iter().enumerate();
             for (path, config) in paths {
                 if Some(config.device) == *device && Controllers::of_path(host, path) == which {
-                    actions.push((host, Action::Path { path: PathId::new(path), up }));
+                    let path = PathId::new(path);
+                    actions.push((host, Action::Path { path, up, by_controller: true }));
                 }
             }
         }

@@ -281,7 +281,7 @@ fn vdisks(
 ) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for (host, vm, place) in places(node, table, site)? {
-        subjects.push(Subject::Vdisk { host, vdisk: place.vdisks[vm.disk(disk)?] });
+        subjects.push(Subject::Vdisk { host, vdisk: place.vdisks[vm.row(disk)?] });
     }
     Ok(subjects)
 }

@@ -32,6 +32,7 @@ const HOST_KEYS: &[&str] = &[
     "throttle",
     "weight_scale",
     "adapter",
+    "nfs_link",
     "nbd",
     "sockets",
     "cpus",
@@ -149,6 +150,8 @@ fn adapters(table: &Table<'_>) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> 
         adapters.push(adapter);
         ways.push(way);
     }
+    // The NFS client comes behind them, where there is one.
+    ways.push(Way::of_nfs(table)?);
     Ok((adapters, ways))
 }
 

@@ -62,7 +62,7 @@ struct Iscsi {
 /// The ways of hosts, and the nexuses that there are by them so far.
 #[derive(Default)]
 pub(crate) struct Ways {
-    /// By host and adapter.
+    /// By host and adapter; the last is that of its NFS client.
     pub(crate) of: Vec<Vec<Way>>,
     links: BTreeMap<Port, usize>,
     nexuses: BTreeMap<(Port, usize, usize), u32>,
@@ -90,6 +90,12 @@ impl Way {
         Ok(Self { link: table.read("link", |node| node.parsed(units::bandwidth))?, iscsi })
     }
 
+    /// Reads that of a host's NFS client.
+    pub(crate) fn of_nfs(host: &Table<'_>) -> Result<Self, Error> {
+        let link = host.read("nfs_link", |node| node.parsed(units::bandwidth))?;
+        Ok(Self { link, iscsi: None })
+    }
+
     /// The port by which the path leaves that has this place among those of a device by the adapter. They are
     /// dealt to the ports in turn, so that as many as both have pairs of ports lead from each to each.
     fn port_of(&self, place: usize, ports_there: usize) -> usize {
@@ -100,50 +106,41 @@ impl Way {
 
 impl Ways {
     /// A path of a host that leaves by an adapter; `place` is its place among those of its device by that adapter, and
-    /// `path` its number on the host. Its channel and target there: the C and the T of its name.
+    /// `path` its number on the host. Its channel and target there: the C and the T of its name. A mount with a `window`
+    /// has a nexus of its own.
     pub(crate) fn add_path(
         &mut self,
         initiator: &mut InitiatorConfig,
         (host, adapter): (usize, AdapterId),
         (path, place): (usize, usize),
-        end: &End,
+        (end, window): (&End, Option<u32>),
     ) -> (usize, usize) {
         let Some(way) = self.of[host].get(adapter.index()) else { return (0, place) };
-        if way.link.is_none() && way.iscsi.is_none() {
+        if way.link.is_none() && way.iscsi.is_none() && window.is_none() {
             return (0, place);
         }
         let (at, config) = (way.port_of(place, end.ports), way.iscsi.as_ref());
         let port = (host, adapter.index(), at);
-        let nexus = *self.nexuses.entry((port, end.array, end.port)).or_insert_with(|| {
-            let link = way.link.map(|rate| {
-                *self.links.entry(port).or_insert_with(|| {
-                    initiator.links.push(rate);
-                    initiator.links.len() - 1
-                })
-            });
-            let config = config.map_or_else(NexusConfig::default, |iscsi| iscsi.nexus);
-            add_nexus(initiator, NexusConfig { link, ..config })
+        let link = way.link.map(|rate| {
+            *self.links.entry(port).or_insert_with(|| {
+                initiator.links.push(rate);
+                initiator.links.len() - 1
+            })
         });
-        put_path(initiator, path, nexus);
+        let mut new = || {
+            let config = config.map_or_else(NexusConfig::default, |iscsi| iscsi.nexus);
+            let window = window.or(config.window);
+            initiator.nexuses.push(NexusConfig { link, window, ..config });
+            initiator.nexuses.len() as u32 - 1
+        };
+        let nexus = match window {
+            Some(_) => new(),
+            None => *self.nexuses.entry((port, end.array, end.port)).or_insert_with(new),
+        };
+        initiator.of_path.resize(path, None);
+        initiator.of_path.push(Some(nexus));
         (at, place / config.map_or(1, |iscsi| iscsi.vmknics))
     }
-}
-
-/// A mount of a host has a nexus of its own.
-pub(crate) fn add_mount(initiator: &mut InitiatorConfig, path: usize, window: u32) {
-    let config = NexusConfig { window: Some(window), ..NexusConfig::default() };
-    let nexus = add_nexus(initiator, config);
-    put_path(initiator, path, nexus);
-}
-
-fn add_nexus(initiator: &mut InitiatorConfig, config: NexusConfig) -> u32 {
-    initiator.nexuses.push(config);
-    initiator.nexuses.len() as u32 - 1
-}
-
-fn put_path(initiator: &mut InitiatorConfig, path: usize, nexus: u32) {
-    initiator.of_path.resize(path, None);
-    initiator.of_path.push(Some(nexus));
 }
 
 fn least_common_multiple(a: usize, b: usize) -> usize {

@@ -44,9 +44,9 @@ pub use names::is_member;
 pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{
-    Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, Expectation, Face, FlashCache,
-    Given, Host, Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent,
-    Window, Workload,
+    Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, DownPaths, Expectation, Face,
+    FlashCache, Given, Host, Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject, Target,
+    TimedEvent, Window, Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

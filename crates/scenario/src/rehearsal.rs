@@ -78,8 +78,11 @@ impl Rehearsal {
             Action::Set(knob) => self.set(at, knob),
             Action::Reboot => self.input(at, Input::Reboot),
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
-            Action::Path { path, up } => self.input(at, Input::Path { path, up }),
-            Action::Face { .. }
+            Action::Path { path, up, by_controller: false } => {
+                self.input(at, Input::Path { path, up })
+            }
+            Action::Path { .. }
+            | Action::Face { .. }
             | Action::Power { .. }
             | Action::Migrate { .. }
             | Action::StartWorkload(_)

@@ -61,9 +61,10 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
     for (_, host) in root.named("host")? {
         let adapters = host.child("adapter").map_or(Ok(Vec::new()), |adapters| adapters.named())?;
         tables.extend(adapters);
+        tables.push((String::new(), host));
     }
     tables.extend(root.named("datastore")?);
-    let keys = ["link", "iscsi", "connections", "rpc_slots"];
+    let keys = ["link", "iscsi", "nfs_link", "connections", "rpc_slots"];
     let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
     let refused = named.find_map(|node| node);
     refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))

@@ -1,7 +1,10 @@
 //! The nouns that a scenario file is parsed into. Every index and id names something, every
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
@@ -271,8 +274,10 @@ pub enum Action {
     Path {
         /// The path.
         path: PathId,
-        /// Whether it is usable from now on.
+        /// Whether what took it down is over, or begins.
         up: bool,
+        /// Whether that is its controller, which is out of order.
+        by_controller: bool,
     },
     /// A part of the host is attached that was not there.
     Attach(Object),
@@ -323,6 +328,27 @@ pub enum Action {
         /// Its virtual disks: here, and there.
         disks: Vec<(VdiskId, VdiskId)>,
     },
+}
+
+/// Why paths are down: each reason by itself, for one that ends leaves the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DownPaths(BTreeSet<(PathId, bool)>);
+
+impl DownPaths {
+    /// A path has a reason more to be down, or one less: an event of its own, or its controller.
+    pub fn set(&mut self, path: PathId, up: bool, by_controller: bool) {
+        if up {
+            self.0.remove(&(path, by_controller));
+        } else {
+            self.0.insert((path, by_controller));
+        }
+    }
+
+    /// Whether a path has any.
+    #[must_use]
+    pub fn contains(&self, path: PathId) -> bool {
+        [false, true].iter().any(|reason| self.0.contains(&(path, *reason)))
+    }
 }
 
 /// How the data mover copies a virtual disk.

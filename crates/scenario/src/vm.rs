@@ -98,7 +98,7 @@ pub(crate) struct Disk {
     /// The storage policy that says the allocation.
     pub(crate) policy: Option<usize>,
     image: Option<Image>,
-    block: Option<BlockConfig>,
+    pub(crate) block: Option<BlockConfig>,
     /// The cache of flash before it, and the position of the disk in that.
     pub(crate) cache: Option<(FlashCacheConfig, usize)>,
     /// The disk that this one is once an event has moved that to another datastore: its position.
@@ -503,11 +503,21 @@ impl Vm {
         block::block(node, &self.limits(self.adapters[adapter].controller))
     }
 
-    /// The position of the disk that a value names.
+    /// The position of the disk that a value names, as the file calls it.
     pub(crate) fn disk(&self, node: &Node<'_>) -> Result<usize, Error> {
+        self.named(node, |name| !name.contains(MOVED_TO))
+    }
+
+    /// The same where the value may name what a disk is on another datastore, as its row does.
+    pub(crate) fn row(&self, node: &Node<'_>) -> Result<usize, Error> {
+        self.named(node, |_| true)
+    }
+
+    fn named(&self, node: &Node<'_>, is_known: fn(&str) -> bool) -> Result<usize, Error> {
         let name = node.string()?;
-        let known = self.disks.iter().map(|disk| disk.name.as_str());
-        let position = known.clone().position(|disk| disk == name);
+        let all = self.disks.iter().map(|disk| disk.name.as_str());
+        let position = all.clone().position(|disk| disk == name && is_known(disk));
+        let known = all.filter(|disk| is_known(disk));
         position.ok_or_else(|| node.error(&names::unknown("disk", name, known)))
     }
 

@@ -22,6 +22,9 @@ const WORKLOADS_MAX: usize = 1_000_000;
 const THREADS_TOTAL_MAX: u64 = 16_777_216;
 /// Workloads of one virtual disk at most: an I/O's tag says in 16 bits which of them issued it.
 pub const WORKLOADS_OF_DISK_MAX: u32 = 1 << 16;
+/// Why a workload does not go with a disk whose I/Os come in batches.
+const NO_BATCH: &str =
+    "its disk has a `batch`, for which I/Os come together: it must be closed, without `rate`";
 /// The largest disk: 62 TB, in whole TiB.
 const WORKING_SET_MAX: u64 = 62 << 40;
 /// Writes between two flushes at most.
@@ -150,6 +153,12 @@ impl Workloads {
                 let own = stream.disk.map(|disk| &disks[disk..=disk]);
                 for &disk in own.unwrap_or(&disks) {
                     let workload = plan.workload(vm, disk, stream, number);
+                    let batches = vm.disks[disk].block.is_some_and(|block| block.batch > 1);
+                    if batches
+                        && !matches!(workload.config.arrival, Arrival::Closed { rate: None, .. })
+                    {
+                        return Err(plan.table.node().error(NO_BATCH));
+                    }
                     self.push(Workload { starts, ..workload }, plan)?;
                 }
             }

@@ -127,9 +127,16 @@ impl Copy {
         into.io[Direction::Write as usize].guest_ns += self.waited_ns;
     }
 
-    /// Bytes that are not copied yet, but for what is under way.
-    pub(crate) const fn left(&self) -> u64 {
-        self.config.bytes.saturating_sub(self.reached)
+    /// Bytes that are not copied yet; what is under way is none of those that are.
+    pub(crate) fn left(&self) -> u64 {
+        let begun = self.chunks.iter().flatten();
+        let under_way: u64 = begun.map(|begins| u64::from(self.chunk_bytes(*begins))).sum();
+        self.config.bytes.saturating_sub(self.reached) + under_way
+    }
+
+    /// Bytes of the chunk that begins there.
+    fn chunk_bytes(&self, begins: u64) -> u32 {
+        u64::from(self.config.chunk_bytes).min(self.config.bytes - begins) as u32
     }
 
     pub(crate) const fn end(&self) -> Option<CopyEnd> {
@@ -154,7 +161,7 @@ impl Copy {
 
     /// A command of the data mover for the chunk that begins there.
     fn chunk(&self, (place, op): (usize, Op), begins: u64, slot: usize) -> Request {
-        let bytes = u64::from(self.config.chunk_bytes).min(self.config.bytes - begins) as u32;
+        let bytes = self.chunk_bytes(begins);
         let (vdisk, lba) = (self.mover[place], begins / SECTOR);
         Request { vdisk, op, lba, bytes, waited_ns: 0, tag: slot as u32 }
     }

@@ -21,8 +21,9 @@ impl<W: Watch> Machine<'_, W> {
         let scenario = self.scenario;
         match &scenario.events[index].action {
             Action::Set(knob) => self.set(at, host, *knob),
-            Action::Path { path, up } => {
-                self.input(host, at, Input::Path { path: *path, up: *up });
+            Action::Path { path, up, by_controller } => {
+                self.hosts[host].down.set(*path, *up, *by_controller);
+                self.turn_path(at, host, *path, *up);
             }
             Action::Attach(object) => {
                 self.attach(at, host, *object);
@@ -158,8 +159,12 @@ impl<W: Watch> Machine<'_, W> {
         let config = &self.scenario.hosts[self.hosts[host].index].config;
         let mut is_there = true;
         for mut part in config.parts(object) {
-            if let Part::Vdisk { id, powered_on, .. } = &mut part {
-                *powered_on = self.hosts[host].is_on[config.vdisks[id.index()].vm.index()];
+            match &mut part {
+                Part::Vdisk { id, powered_on, .. } => {
+                    *powered_on = self.hosts[host].is_on[config.vdisks[id.index()].vm.index()];
+                }
+                Part::Path { id, up, .. } => *up = !self.hosts[host].is_down_path(*id),
+                _ => {}
             }
             is_there &= self.input(host, at, Input::Attach(part));
         }

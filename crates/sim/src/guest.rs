@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use counters::{Status, Time, VdiskId};
+use counters::{HostSnapshot, Status, Time, VdiskId};
 use engine::{Output, Outputs, Request};
 use model::{Block, BlockConfig, FlashCache, IoScheduler};
 use scenario::Host;
@@ -66,10 +66,22 @@ impl Blocks {
         self.blocks[vdisk.index()].as_mut()
     }
 
-    /// The virtual disks that have one, and theirs.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (VdiskId, &Block)> {
-        let disks = (0..).map(VdiskId).zip(&self.blocks);
-        disks.filter_map(|(vdisk, block)| Some((vdisk, block.as_ref()?)))
+    /// Adds what is counted here to the counters of the engine, which sees commands: offered are the I/Os of
+    /// applications, before they are merged or cut, and on the disk that they are for.
+    pub(crate) fn count(&self, into: &mut HostSnapshot) {
+        for (disk, block) in into.vdisks.iter_mut().zip(&self.blocks) {
+            if let Some(block) = block {
+                disk.offered = block.ios();
+                disk.guest_queued.add(&block.waiting());
+                disk.merged += block.merged();
+            }
+        }
+        for (_, _, flash) in &self.caches {
+            into.vdisks[flash.index()].offered = 0;
+        }
+        for copy in &self.copies {
+            copy.count(&mut into.vdisks[copy.from.index()]);
+        }
     }
 
     /// The cache before a virtual disk, and the disk in its flash.

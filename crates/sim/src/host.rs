@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
+use counters::{DeviceId, IoId, PathId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
 use knobs::Advanced;
 use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
-use scenario::{CopyConfig, Face};
+use scenario::{CopyConfig, DownPaths, Face};
 
 use crate::{
     Watch,
@@ -60,8 +60,12 @@ pub(crate) struct Host {
     pub(crate) faults: Option<Box<Faults>>,
     /// The nexuses by which it reaches them, where the scenario says what these are.
     pub(crate) nexuses: Option<Box<Nexuses>>,
+    /// Whether it has taken any command back.
+    takes_back: bool,
     /// How often it had each volume of an active/passive array taken over, as the array and the volume have heard.
     takeovers: BTreeMap<(u32, u32), u32>,
+    /// Paths that are down, and why.
+    pub(crate) down: DownPaths,
     /// Which of its virtual disks are not there.
     pub(crate) gone: Vec<VdiskId>,
     /// What applications that have left kept to themselves while they were here: the virtual disk
@@ -147,6 +151,15 @@ impl Driver {
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 
+    /// Tells the array that a command is taken back.
+    fn take_back<W>(&self, at: Time, disk: VdiskId, io: IoId, outside: &mut Outside<W>) {
+        let (array, host) = (self.targets[disk.index()].array, self.index as u32);
+        match outside.arrays.get_mut(array as usize) {
+            Some(here) => here.take_back(at, host, io),
+            None => outside.post.take_back(array, host, io),
+        }
+    }
+
     /// A command as its array knows it, and the array.
     #[inline(always)]
     fn command(&self, sent: Dispatch) -> (u32, Command) {
@@ -206,7 +219,9 @@ impl Host {
             is_on: config.vms.iter().map(|vm| vm.powered_on).collect(),
             faults: None,
             nexuses: None,
+            takes_back: false,
             takeovers: BTreeMap::new(),
+            down: DownPaths::default(),
             gone: Vec::new(),
             moved: Vec::new(),
             logged: 0,
@@ -254,6 +269,26 @@ impl Host {
     #[inline(always)]
     pub(crate) const fn looks_at_answers(&self) -> bool {
         self.driver.keeps_commands
+    }
+
+    /// Whether a path is down: for an event, for its controller, or because the array says over it that the device is gone.
+    pub(crate) fn is_down_path(&self, path: PathId) -> bool {
+        let is_told = |faults: &Faults| faults.told.iter().any(|(_, told)| *told == path);
+        self.down.contains(path) || self.faults.as_deref().is_some_and(is_told)
+    }
+
+    /// A path goes down, or comes up if nothing else keeps it down.
+    pub(crate) fn turn_path<W: Watch>(
+        &mut self,
+        at: Time,
+        path: PathId,
+        up: bool,
+        outside: &mut Outside<W>,
+    ) {
+        if !up || !self.is_down_path(path) {
+            // A path that was removed meanwhile stays so.
+            let _ = self.handle(at, Input::Path { path, up }, outside);
+        }
     }
 
     /// The next thing that is left to do: what the engine decided, and then what a device that was
@@ -426,8 +461,8 @@ impl Host {
         let nexuses = self.nexuses.as_mut();
         let carried = nexuses.map_or(Some(Carried::default()), |nexuses| nexuses.send(at, sent));
         if let Some(carried) = carried {
-            let follows = self.follows(sent);
-            self.driver.send_carried(at, sent, Carried { follows, ..carried }, outside);
+            let (follows, io) = (self.follows(sent), self.takes_back.then_some(sent.io));
+            self.driver.send_carried(at, sent, Carried { follows, io, ..carried }, outside);
         }
     }
 
@@ -452,10 +487,14 @@ impl Host {
     }
 
     /// A command is taken back at once, unless the array answers it at this very instant or does not
-    /// even answer that; the array goes on with it.
+    /// even answer that. From the first on the array is told what its host calls each.
     fn let_go<W: Watch>(&mut self, at: Time, io: IoId, outside: &mut Outside<W>) {
         let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
         if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
+            (self.takes_back, self.driver.keeps_commands) = (true, true);
+            if let Some(disk) = self.engine.disk_of_command(io) {
+                self.driver.take_back(at, disk, io, outside);
+            }
             self.answer_rarely(at, Input::Cancelled { io }, outside);
         }
     }
@@ -493,12 +532,7 @@ impl Host {
         match faults.faces[device.index()] {
             Face::Up => return false,
             Face::Silent => faults.commands.push((device, sent)),
-            Face::Lost => {
-                if !faults.told.contains(&(device, sent.path)) {
-                    faults.told.push((device, sent.path));
-                }
-                self.answer_rarely(at, gone(sent.io), outside);
-            }
+            Face::Lost => self.tell_gone(at, device, sent.io, outside),
         }
         true
     }
@@ -516,11 +550,25 @@ impl Host {
         match faults.faces[device.index()] {
             Face::Up => return false,
             Face::Silent => faults.answers.push((device, input)),
-            Face::Lost => {
-                self.answer_rarely(at, gone(io), outside);
-            }
+            Face::Lost => self.tell_gone(at, device, io, outside),
         }
         true
+    }
+
+    /// The array says over the path of a command that its device is gone.
+    fn tell_gone<W: Watch>(
+        &mut self,
+        at: Time,
+        device: DeviceId,
+        io: IoId,
+        outside: &mut Outside<W>,
+    ) {
+        let path = self.engine.path_of_command(io);
+        let told = self.faults.iter_mut().zip(path.map(|path| (device, path)));
+        for (faults, path) in told.filter(|(faults, path)| !faults.told.contains(path)) {
+            faults.told.push(path);
+        }
+        self.answer_rarely(at, gone(io), outside);
     }
 
     /// The driver lets go of what it was asked for on a device, or on all.

@@ -9,7 +9,7 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{DeviceId, HostSnapshot, IoId, Status, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, IoId, PathId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
 use model::{Aside, PolicyWait};
 use scenario::{Face, Scenario, Window, Workload};
@@ -297,11 +297,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let host = &mut hosts[index];
         let devices = scenario.hosts[host.index].config.devices.len();
         let (withheld, told) = host.faults(devices).turn(device, face);
-        for path in told {
-            let up = Input::Path { path, up: true };
-            // A path that was removed meanwhile stays so.
-            let _ = host.handle(at, up, outside);
-        }
+        told.into_iter().for_each(|path| host.turn_path(at, path, true, outside));
         for input in withheld {
             if !host.withhold_answer(at, input, outside) {
                 host.answer_rarely(at, input, outside);
@@ -310,10 +306,19 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
+    /// A path has a reason more to be down, or one less.
+    pub(crate) fn turn_path(&mut self, at: Time, index: usize, path: PathId, up: bool) {
+        self.hosts[index].turn_path(at, path, up, &mut self.outside);
+        self.drain(index, at);
+    }
+
     /// Fills in the counters of a host as of `now`, and in them what applications keep to themselves;
     /// `index` is its place among the hosts.
     pub(crate) fn snapshot(&self, now: Time, index: usize, host: &Host, into: &mut HostSnapshot) {
         host.engine.snapshot(now, into);
+        if let Some(blocks) = &host.blocks {
+            blocks.count(into);
+        }
         let mut add = |vdisk: VdiskId, moved: u64, aside: &Aside| {
             let disk = &mut into.vdisks[vdisk.index()];
             disk.offered += moved + aside.lost + u64::from(aside.waiting.now());
@@ -327,15 +332,6 @@ impl<'a, W: Watch> Machine<'a, W> {
             }
         }
         host.moved.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
-        for (vdisk, block) in host.blocks.iter().flat_map(|blocks| blocks.all()) {
-            let (disk, waiting) = (&mut into.vdisks[vdisk.index()], block.waiting());
-            disk.offered += u64::from(waiting.now());
-            disk.guest_queued.add(&waiting);
-            disk.merged += block.merged();
-        }
-        for copy in host.blocks.iter().flat_map(|blocks| &blocks.copies) {
-            copy.count(&mut into.vdisks[copy.from.index()]);
-        }
     }
 
     /// Hands an input over and does what follows from it; whether the host took it. A refusal is

@@ -21,6 +21,8 @@ enum What {
     Command { host: u32, io: IoId, command: Command, carried: u32 },
     /// An answer has reached its host.
     Done(Status),
+    /// A host takes back what it called so.
+    TakenBack { host: u32, io: IoId },
 }
 
 /// The place of what the host's end of the way adds to a command, where it adds nothing.
@@ -64,6 +66,11 @@ impl Post {
         }
     }
 
+    /// A host, by its number in the scenario, takes a command back.
+    pub(crate) fn take_back(&mut self, array: u32, host: u32, io: IoId) {
+        self.letters.push(Letter { sent: self.turn, array, what: What::TakenBack { host, io } });
+    }
+
     /// A window is over, and all letters are read.
     pub(crate) fn clear(&mut self) {
         self.letters.clear();
@@ -99,6 +106,10 @@ impl Letter {
             }
             What::Done(status) => {
                 array.done(status);
+                None
+            }
+            What::TakenBack { host, io } => {
+                array.take_back(self.sent.0, host, io);
                 None
             }
         }

@@ -311,6 +311,7 @@ fn read_uses<W>(component: &Component<'_, W>, at: Time, windows: &mut [Vec<Array
                 used.served = now.served - used.served;
                 used.beyond = now.beyond - used.beyond;
                 used.handed_over = now.handed_over - used.handed_over;
+                used.kept = now.kept - used.kept;
             }
         }
     }
@@ -423,6 +424,7 @@ impl Outcome {
                 all.served += own.served;
                 all.beyond += own.beyond;
                 all.handed_over += own.handed_over;
+                all.kept += own.kept;
             }
         }
         sort_by_key(&mut hosts, |host| host.index);

@@ -6,8 +6,8 @@
 
 use counters::{DeviceId, Time};
 use engine::Input;
-use knobs::{CONGESTION_PERIOD_NS, Knob};
-use scenario::{Action, Host, Scenario};
+use knobs::CONGESTION_PERIOD_NS;
+use scenario::{Host, Scenario};
 
 use crate::{Watch, component::Component};
 
@@ -30,26 +30,17 @@ struct Writer {
     before: (u64, u64),
 }
 
-/// Whether anything of a scenario is ever shared so.
-pub(crate) fn is_used(scenario: &Scenario) -> bool {
-    let is_sioc = |knob: &Knob| matches!(knob, Knob::StorageIoControl { .. });
-    scenario.hosts.iter().any(|host| host.settings.iter().any(is_sioc))
-        || scenario
-            .events
-            .iter()
-            .any(|event| matches!(&event.action, Action::Set(knob) if is_sioc(knob)))
-}
-
 /// Every moment at which records are read.
 pub(crate) fn moments(scenario: &Scenario) -> impl Iterator<Item = Time> {
-    let periods = if is_used(scenario) { scenario.duration_ns / CONGESTION_PERIOD_NS } else { 0 };
+    let periods =
+        if scenario.has_io_control() { scenario.duration_ns / CONGESTION_PERIOD_NS } else { 0 };
     (1..=periods).map(|period| Time(period * CONGESTION_PERIOD_NS))
 }
 
 impl Sharing {
     pub(crate) fn new<W: Watch>(component: &Component<'_, W>) -> Self {
         let mut all = Self(Vec::new());
-        if is_used(component.scenario) {
+        if component.scenario.has_io_control() {
             for (machine, of) in component.machines.iter().enumerate() {
                 for (host, of) in of.hosts.iter().enumerate() {
                     all.add(machine, host, &component.scenario.hosts[of.index]);

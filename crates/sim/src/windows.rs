@@ -18,7 +18,7 @@ use std::{sync::Mutex, thread};
 use counters::Time;
 use scenario::Scenario;
 
-use crate::{component::Component, machine::Machine, sharing};
+use crate::{component::Component, machine::Machine};
 
 /// Groups of hosts from which on they run apart: fewer have what they need near the core anyway.
 const GROUPS_MIN: usize = 16;
@@ -51,7 +51,7 @@ impl Windows {
     pub(crate) fn length_ns(scenario: &Scenario, groups: &[Vec<usize>]) -> Option<u64> {
         let targets = groups.iter().flatten().flat_map(|host| &scenario.hosts[*host].targets);
         let round_trips = targets.map(|t| scenario.arrays[t.array].config.round_trip_ns);
-        let is_apart = groups.len() >= GROUPS_MIN && !sharing::is_used(scenario);
+        let is_apart = groups.len() >= GROUPS_MIN && !scenario.has_io_control();
         round_trips.min().filter(|round_trip| *round_trip > 0 && is_apart)
     }
 

@@ -111,3 +111,33 @@ fn the_first_difference_is_named() {
         @"esx: what comes out from output 4 on differs, after input 4 at 0 ns (Submit(Request { vdisk: VdiskId(0), op: Read, lba: 514864, bytes: 4096, waited_ns: 0, tag: 3 })); recorded were 1, the replay gave 0"
     );
 }
+
+/// A host that has nothing to do hears of the latency of a datastore that it shares, whether anybody looks on or not.
+#[test]
+fn a_run_is_the_same_with_a_journal_and_without() {
+    let scenario = common::scenario(
+        r#"
+title = "An idle host"
+duration = "10s"
+[array.a]
+servers = 2
+service = "5ms"
+[host.h]
+count = 2
+adapter.vmhba1.driver = "qlnativefc"
+[datastore.ds]
+congestion_threshold = "10ms"
+[vm.v]
+host = "h-1"
+disk."scsi0:1".datastore = "ds"
+workload = { threads = 64 }
+"#,
+    );
+    let journal = Journal::new(Vec::new(), "test", scenario.hosts.iter().map(|host| &host.config));
+    let (watched, _) = run_watched(&scenario, journal.unwrap());
+    for threads in [1, 2] {
+        let seen = sim::run(&scenario, threads, &());
+        assert!(seen.log.iter().any(|line| line.host == 1), "the idle host holds back too");
+        assert_eq!((&seen.log, seen.ios), (&watched.log, watched.ios), "{threads} threads");
+    }
+}

@@ -127,18 +127,19 @@ fn knob() -> impl Strategy<Value = Knob> {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    let path = (0..14_u16, 0..5_u16, 0..4_u16, access());
+    let path = (0..14_u16, 0..5_u16, 0..4_u16, access(), any::<bool>());
     let vscsi = (0..14_u16, 0..5_u16, select(&Controller::ALL[..]), 0..=8_u32, 4096..=65_536_u32);
     let vdisk = (0..12_u16, 0..14_u16, 0..5_u16, 0..=6_u32, allocation(), any::<(bool, bool)>());
     let timeout = option::of(1..=2_000_000_000_u64);
     prop_oneof![
         1 => (0..4_u16, adapter()).prop_map(|(id, config)| part_of_adapter(id, &config)),
         1 => (0..6_u16, device()).prop_map(|(id, (config, _))| part_of_device(id, &config)),
-        3 => path.prop_map(|(id, device, adapter, access)| Part::Path {
+        3 => path.prop_map(|(id, device, adapter, access, up)| Part::Path {
             id: PathId(id),
             device: DeviceId(device),
             adapter: AdapterId(adapter),
             access,
+            up,
         }),
         1 => vscsi.prop_map(|(id, vm, controller, depth, max_transfer)| Part::Vscsi {
             id: VscsiId(id),
@@ -544,7 +545,7 @@ impl Bench {
                 put(&mut self.config.devices, id.index(), config);
                 put(&mut self.depths, id.index(), u32::MAX);
             }
-            Part::Path { id, device, adapter, access } => {
+            Part::Path { id, device, adapter, access, .. } => {
                 let config = PathConfig { name, device, adapter, access };
                 put(&mut self.config.paths, id.index(), config);
             }
@@ -578,6 +579,7 @@ impl Bench {
                     device,
                     adapter,
                     access: PathAccess::Optimized,
+                    up: true,
                 }));
             }
         }
