@@ -58,11 +58,6 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether a device is slow, for whatever reason.
-pub(super) fn is_slow(case: &Case<'_>, device: &Device<'_>) -> bool {
-    Slow::find(case, device).is_some()
-}
-
 /// A device, and when it is slow.
 struct Slow<'a> {
     device: &'a Device<'a>,

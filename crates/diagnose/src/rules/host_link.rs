@@ -11,7 +11,7 @@ use counters::Kind;
 use levels::{little, most_first};
 
 use super::{
-    Case, Rank, Rule, adapter_queue::MOST as NAMED, array_qos::POLICY_COUNTS, array_slow, changes,
+    Case, Rank, Rule, adapter_queue::MOST as NAMED, array_qos::POLICY_COUNTS, changes,
     latency_evidence, number,
 };
 use crate::{
@@ -64,6 +64,12 @@ impl<'a> Held<'a> {
         let held = Self { device, link, spell, davg_ms, link_ms, busy, inside };
         (link_ms >= least * davg_ms).then_some(held)
     }
+
+    /// Whether the device is slow by any measure, were one command alone on the link.
+    fn is_slow(&self) -> bool {
+        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - self.device.surely_slow_ms(s)?);
+        self.device.flow.per_command(&self.spell.samples, excess_ms) >= Some(0.0)
+    }
 }
 
 /// Whether a device is slow because of the link of a port of the host, and not of the array's as well.
@@ -99,7 +105,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let least = least.map(|limits| limits.get(Threshold::Waiting)).fold(f64::INFINITY, f64::min);
     let Held { device, link, spell, davg_ms, link_ms, busy, .. } = worst;
     let waiting = held.iter().map(|held| held.inside).sum::<f64>() - busy;
-    if waiting < least && !held.iter().any(|held| array_slow::is_slow(case, held.device)) {
+    if waiting < least && !held.iter().any(Held::is_slow) {
         return None;
     }
     let senders = senders(case, &link.adapter, &spell.samples);
