@@ -97,6 +97,7 @@ mod tests {
                 burst,
                 burst_secs: 60,
                 cost: Cost::Flat,
+                bytes_per_sec: None,
             };
             let mut buckets: Vec<_> =
                 volumes.iter().map(|volume| Bucket::new(&qos(volume))).collect();

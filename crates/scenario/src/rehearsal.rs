@@ -80,6 +80,7 @@ impl Rehearsal {
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
             Action::Path { path, up } => self.input(at, Input::Path { path, up }),
             Action::Face { .. }
+            | Action::Cut(_)
             | Action::Power { .. }
             | Action::Migrate { .. }
             | Action::StartWorkload(_)

@@ -23,6 +23,12 @@ impl<W: Watch> Machine<'_, W> {
             Action::Set(knob) => self.set(at, host, *knob),
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
+                self.hosts[host].give_back(at, *path, &mut self.outside);
+                self.drain(host, at);
+            }
+            Action::Cut(path) => {
+                let devices = scenario.hosts[self.hosts[host].index].config.devices.len();
+                self.hosts[host].faults(devices).cut.push(*path);
             }
             Action::Attach(object) => {
                 self.attach(at, host, *object);

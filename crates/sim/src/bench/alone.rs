@@ -45,8 +45,8 @@ pub fn time_journal<W: Write + Seek + Send + 'static>(
     let journal = Journal::new(out, "bench", [&host])?;
     let mut driver = Driver::new(&host, held, Some(journal));
     let timing = driver.time(ios);
-    let written = driver.hands.watch.take().map(|journal| journal.finish()?.stream_position());
-    let bytes = written.transpose()?.unwrap_or(0);
+    let journal = driver.hands.watch.take().map(Journal::finish).transpose()?;
+    let bytes = journal.map_or(Ok(0), |mut out| out.stream_position())?;
     Ok((timing, bytes as f64 / (WARM + ios) as f64))
 }
 
