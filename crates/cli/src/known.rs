@@ -17,7 +17,9 @@ use diagnose::{
 use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured};
-use model::{ArrayConfig, ArrayUse, Controllers, Disks, Mix, PolicyWait, Queues, Service};
+use model::{
+    ArrayConfig, ArrayUse, ByCommand, Controllers, Disks, Mix, PolicyWait, Queues, Service,
+};
 use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
@@ -664,9 +666,12 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
     }
 }
 
-/// What each write costs the servers or spindles of an array.
+/// What each write costs the servers or spindles of an array, in reads.
 fn penalty(array: &ArrayConfig) -> f64 {
     match array.service {
+        Service::Servers { mean_ns, by: ByCommand { write_ns: Some(write_ns), .. }, .. } => {
+            write_ns as f64 / mean_ns as f64
+        }
         Service::Spindles { write_penalty, .. } | Service::Disks(Disks { write_penalty, .. }) => {
             f64::from(write_penalty)
         }
@@ -762,7 +767,7 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
     let mean_ns = match &array.service {
         Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
         Service::Disks(disks) => disks.alone_ns(),
-        Service::Curve(points) => points.first()?.1,
+        Service::Curve(points, _) => points.first()?.1,
     };
     let of_tier = array.front.of_tier();
     let tier_ns = array.front.tier.map_or(0.0, |tier| of_tier * tier.mean_ns as f64);
@@ -775,10 +780,14 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
 /// that has more to do, where that is more. What disks do goes by where it is.
 fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
     let (count, mean_ns) = match &array.service {
-        Service::Servers { servers: count, mean_ns, .. }
-        | Service::Spindles { spindles: count, mean_ns, .. } => (*count, *mean_ns),
+        Service::Servers { servers, mean_ns, by, .. } => {
+            let of_bytes = (load.bytes[0] + load.bytes[1]) / 1024.0 * by.kib_ns as f64;
+            let of_each = (1.0 - array.front.of_tier()) * of_bytes / load.served.max(1.0);
+            (*servers, mean_ns.saturating_add(of_each as u64))
+        }
+        Service::Spindles { spindles, mean_ns, .. } => (*spindles, *mean_ns),
         Service::Disks(_) => return None,
-        Service::Curve(points) => *points.last()?,
+        Service::Curve(points, _) => *points.last()?,
     };
     let most = load.controllers[0].max(load.controllers[1]);
     let iops = array.queues.controllers.and_then(|controllers| controllers.iops);

@@ -251,7 +251,7 @@ impl<'a> Rows<'a> {
             Service::Servers { servers, .. } => format!("{}, {servers} servers", array.name),
             Service::Spindles { spindles, .. } => format!("{}, {spindles} spindles", array.name),
             Service::Disks(disks) => format!("{}, {} disks", array.name, disks.disks),
-            Service::Curve(_) => format!("{}, measured curve", array.name),
+            Service::Curve(..) => format!("{}, measured curve", array.name),
         };
         let limit = array.config.queues.of_ports().map(f64::from);
         let queue = |ms| Queue {

@@ -18,7 +18,7 @@ use crate::{
     command::{Carried, Command},
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     controllers::{Pair, Unheld},
-    fabric::Fabric,
+    fabric::{Fabric, Link},
     holes::{Turns, note},
     qos::Bucket,
     queue::Queue,
@@ -69,6 +69,8 @@ pub struct PolicyWait {
 #[derive(Clone, Debug)]
 struct Policy {
     bucket: Bucket,
+    /// Its bytes, where they have a limit.
+    bytes: Option<Link>,
     waited: PolicyWait,
 }
 
@@ -187,9 +189,12 @@ impl Array {
             _ => {}
         }
         if let Some(policy) = &mut volume.policy {
-            let granted = policy.bucket.grant(arrive, bytes);
+            let mut granted = policy.bucket.grant(arrive, bytes);
             if let Some(cluster) = &mut self.cluster {
                 cluster.count(granted, bytes, &mut policy.bucket);
+            }
+            if let Some(link) = policy.bytes.as_mut().filter(|_| op.moves_data()) {
+                granted = granted.max(link.begin(arrive, bytes));
             }
             policy.waited.commands += 1;
             policy.waited.wait_ns += granted.0.saturating_sub(done.0);
@@ -289,7 +294,8 @@ impl Volume {
     fn new(config: &VolumeConfig, of: &ArrayConfig) -> Self {
         Self {
             policy: config.qos.as_ref().map(|qos| {
-                Box::new(Policy { bucket: Bucket::new(qos), waited: PolicyWait::default() })
+                let bytes = qos.bytes_per_sec.map(Link::new);
+                Box::new(Policy { bucket: Bucket::new(qos), bytes, waited: PolicyWait::default() })
             }),
             reserved_until: Time::ZERO,
             reserved_by: 0,

@@ -109,6 +109,7 @@ mod tests {
                 burst,
                 burst_secs: 60,
                 cost: Cost::Flat,
+                bytes_per_sec: None,
             };
             let mut buckets: Vec<_> =
                 volumes.iter().map(|volume| Bucket::new(&qos(volume))).collect();
@@ -129,7 +130,14 @@ mod tests {
     /// but for an I/O of each. One that comes later has its min all the same.
     #[test]
     fn what_wakes_up_gets_no_more_than_there_is() {
-        let qos = |min| Qos { min, max: 3_000, burst: 3_000, burst_secs: 60, cost: Cost::Flat };
+        let qos = |min| Qos {
+            min,
+            max: 3_000,
+            burst: 3_000,
+            burst_secs: 60,
+            cost: Cost::Flat,
+            bytes_per_sec: None,
+        };
         let mut buckets = [qos(100), qos(100), qos(200)].map(|qos| Bucket::new(&qos));
         let mut cluster = Cluster::new(&Capacity { units: 500, burst_share: 1.0 });
         let mut got = [[0; 3]; 3];

@@ -29,6 +29,8 @@ pub enum Service {
         spread: Spread,
         /// Where commands wait for them.
         queue: ServerQueue,
+        /// What of their time goes by the command.
+        by: ByCommand,
     },
     /// A pool of spindles: a write costs several back-end I/Os on as many random spindles.
     Spindles {
@@ -48,8 +50,26 @@ pub enum Service {
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
     /// linear between the points and constant before the first. Beyond the last point the array
     /// is saturated: it does as many a second as there, and latency grows with what is
-    /// outstanding.
-    Curve(Vec<(u32, u64)>),
+    /// outstanding. Each command takes that in the mean, with this spread.
+    Curve(Vec<(u32, u64)>, Spread),
+}
+
+/// What of a server's time goes by the command; by default nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByCommand {
+    /// Mean nanoseconds of a write, above 0; `None` is that of a read.
+    pub write_ns: Option<u64>,
+    /// Nanoseconds that each KiB adds to the mean.
+    pub kib_ns: u64,
+}
+
+impl ByCommand {
+    /// Mean nanoseconds of a command, where those of a read without bytes are these.
+    #[must_use]
+    pub fn mean_ns(&self, read_ns: u64, is_write: bool, bytes: u32) -> u64 {
+        let alone_ns = self.write_ns.filter(|_| is_write).unwrap_or(read_ns);
+        alone_ns.saturating_add(self.kib_ns.saturating_mul(bytes.into()) >> 10)
+    }
 }
 
 /// Where commands wait for the servers of an array, each served in the order of arrival.
@@ -412,6 +432,8 @@ pub struct Qos {
     pub burst_secs: u32,
     /// What a command costs.
     pub cost: Cost,
+    /// Bytes a second beside them, above 0; `None` is no limit.
+    pub bytes_per_sec: Option<u64>,
 }
 
 /// The cost of a command under quality of service.

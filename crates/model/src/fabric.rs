@@ -178,16 +178,23 @@ impl Link {
 
     /// Nanoseconds until `bytes` that are there now have crossed.
     pub(crate) fn send(&mut self, now: Time, bytes: u32) -> u64 {
-        let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
-        self.free = self.free.max(now) + crossing_ns;
+        self.begin(now, bytes);
         self.free.since(now)
+    }
+
+    /// When they begin to.
+    pub(crate) fn begin(&mut self, now: Time, bytes: u32) -> Time {
+        let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
+        let begins = self.free.max(now);
+        self.free = begins + crossing_ns;
+        begins
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Front, Queues, Service};
+    use crate::config::{Front, Queues, Service, Spread};
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -196,7 +203,7 @@ mod tests {
 
     fn fabric(write_protocol: WriteProtocol, link_bytes_per_sec: Option<u64>) -> Fabric {
         Fabric::new(&ArrayConfig {
-            service: Service::Curve(Vec::new()),
+            service: Service::Curve(Vec::new(), Spread::Constant),
             round_trip_ns: 100,
             link_bytes_per_sec,
             write_protocol,

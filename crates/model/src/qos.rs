@@ -225,8 +225,14 @@ mod tests {
     use super::*;
     use counters::MILLISECOND;
 
-    const BRONZE: Qos =
-        Qos { min: 0, max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire };
+    const BRONZE: Qos = Qos {
+        min: 0,
+        max: 1_000,
+        burst: 2_000,
+        burst_secs: 60,
+        cost: Cost::SolidFire,
+        bytes_per_sec: None,
+    };
 
     /// I/Os granted in each second when there is always one waiting.
     fn backlogged(qos: &Qos, bytes: u32, seconds: usize) -> alloc::vec::Vec<u32> {
@@ -255,8 +261,7 @@ mod tests {
             (6_000, 512, 78.9),
             (2_000, 128, 25.6 * 4.0),
         ] {
-            let qos =
-                Qos { min: 0, max: limit, burst: limit, burst_secs: 60, cost: Cost::SolidFire };
+            let qos = Qos { min: 0, max: limit, burst: limit, ..BRONZE };
             let found = f64::from(backlogged(&qos, kib << 10, 100).iter().sum::<u32>()) / 100.0;
             assert!((found - expected).abs() < 0.2, "{limit} at {kib} KiB: {found}");
         }
@@ -346,8 +351,7 @@ mod tests {
         for (max, burst, burst_secs) in
             [(0, 0, 0), (1, u32::MAX, u32::MAX), (u32::MAX, 1, 1), (1, 1, u32::MAX)]
         {
-            let mut bucket =
-                Bucket::new(&Qos { min: max, max, burst, burst_secs, cost: Cost::SolidFire });
+            let mut bucket = Bucket::new(&Qos { min: max, max, burst, burst_secs, ..BRONZE });
             for at in [0, 1 << 40, 1 << 62, u64::MAX] {
                 assert!(bucket.grant(Time(at), u32::MAX) >= Time(at));
             }

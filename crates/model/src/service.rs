@@ -9,7 +9,7 @@ use counters::{MILLISECOND, Op, SECOND, Time};
 
 use crate::{
     command::Command,
-    config::{self, ServerQueue},
+    config::{self, ByCommand, ServerQueue, Spread},
     disks::Disks,
     fabric::Link,
     holes::{Holes, Turn},
@@ -25,6 +25,8 @@ pub(crate) enum Service {
     Servers(Stations),
     /// The first one that is idle takes the command that has waited longest.
     Shared(Pool),
+    /// Servers whose time goes by the command: what a read without bytes takes, and what else there is.
+    ByCommand { read_ns: u64, by: ByCommand, rest: Box<Self> },
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { raid: Raid, write_cache: Acknowledged },
     /// The same, where the time of each depends on where it is.
@@ -32,7 +34,7 @@ pub(crate) enum Service {
     /// Something is before the rest.
     Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
-    Curve { points: Box<[(u32, u64)]>, read: ArrayUse },
+    Curve { points: Box<[(u32, u64)]>, time: Option<Duration>, read: ArrayUse },
 }
 
 /// How often a measured curve was read, and how often where nobody had measured; volumes that went over; and what was done
@@ -99,9 +101,9 @@ const SERVERS_MAX: u32 = 1 << 16;
 impl Service {
     pub(crate) fn new(config: &config::Service) -> Self {
         match config {
-            config::Service::Servers { servers, mean_ns, spread, queue } => {
+            config::Service::Servers { servers, mean_ns, spread, queue, by } => {
                 let time = Duration::new(*mean_ns, *spread);
-                match queue {
+                let rest = match queue {
                     ServerQueue::Random => Self::Servers(Stations::new(*servers, time)),
                     ServerQueue::Shared => {
                         let servers = (*servers).clamp(1, SERVERS_MAX) as usize;
@@ -109,7 +111,11 @@ impl Service {
                         let (turn, holes) = (Turn::default(), Holes::default());
                         Self::Shared(Pool { free, time, turn, holes })
                     }
+                };
+                if *by == ByCommand::default() {
+                    return rest;
                 }
+                Self::ByCommand { read_ns: *mean_ns, by: *by, rest: Box::new(rest) }
             }
             config::Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache } => {
                 let raid = Raid {
@@ -124,9 +130,11 @@ impl Service {
                 let write_cache = Acknowledged::new(config.write_cache, &disks);
                 Self::Disks { disks, write_cache }
             }
-            config::Service::Curve(points) => {
-                Self::Curve { points: points.as_slice().into(), read: ArrayUse::default() }
-            }
+            config::Service::Curve(points, spread) => Self::Curve {
+                points: points.as_slice().into(),
+                time: (*spread != Spread::Constant).then(|| Duration::new(0, *spread)),
+                read: ArrayUse::default(),
+            },
         }
     }
 
@@ -155,12 +163,33 @@ impl Service {
                 write_cache.serve(arrive, command, raid, random)
             }
             Self::Disks { disks, write_cache } => write_cache.serve(arrive, command, disks, random),
-            Self::Curve { points, read } => {
+            Self::Curve { points, time, read } => {
                 let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
                 read.served += 1;
                 read.beyond += u64::from(outstanding > last);
-                arrive + latency_at(points, outstanding)
+                let mean = latency_at(points, outstanding);
+                arrive
+                    + time.as_mut().map_or(mean, |time| {
+                        time.set_mean(mean);
+                        time.draw(random.bits())
+                    })
             }
+            Self::ByCommand { read_ns, by, rest } => {
+                rest.set_mean(by.mean_ns(*read_ns, command.is_write(), command.bytes));
+                rest.serve_apart(arrive, command, random)
+            }
+        }
+    }
+
+    /// The same, out of the way of arrays that do not need it.
+    #[inline(never)]
+    fn serve_apart(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
+        self.serve(arrive, command, 0, random)
+    }
+
+    fn set_mean(&mut self, mean: u64) {
+        if let Self::Servers(Stations { time, .. }) | Self::Shared(Pool { time, .. }) = self {
+            time.set_mean(mean);
         }
     }
 }
@@ -170,6 +199,7 @@ impl Service {
     pub(crate) const fn turn(&self) -> Option<Turn> {
         match self {
             Self::Servers(Stations { turn, .. }) | Self::Shared(Pool { turn, .. }) => Some(*turn),
+            Self::ByCommand { rest, .. } => rest.turn(),
             _ => None,
         }
     }
@@ -179,6 +209,7 @@ impl Service {
         match self {
             Self::Servers(of) => of.holes.give(turn, &mut of.free[turn.server as usize]),
             Self::Shared(of) => of.holes.give(turn, &mut { Time::NEVER }),
+            Self::ByCommand { rest, .. } => rest.give_back(turn),
             _ => {}
         }
     }
@@ -279,7 +310,14 @@ impl Front {
         let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
         let tier = config.tier.map(|tier| {
             let config::Tier { servers, mean_ns, spread, queue, .. } = tier;
-            Box::new(Service::new(&config::Service::Servers { servers, mean_ns, spread, queue }))
+            let by = ByCommand::default();
+            Box::new(Service::new(&config::Service::Servers {
+                servers,
+                mean_ns,
+                spread,
+                queue,
+                by,
+            }))
         });
         Self {
             overhead_ns: config.overhead_ns,
@@ -335,7 +373,7 @@ impl Background {
                     if random.bits() >> 32 < of_32_bits(read_share) { Op::Read } else { Op::Write };
                 let block = random.bits() >> 16;
                 let command = Command { volume: 0, host: 0, path: 0, op, block, bytes };
-                rest.serve(self.next, &command, 0, random);
+                rest.serve_apart(self.next, &command, random);
             }
             self.next = self.next + self.between.draw(random.bits()).max(1);
         }
@@ -398,7 +436,6 @@ fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Spread;
 
     fn of(op: Op) -> Command {
         Command { volume: 0, host: 0, path: 0, op, block: 0, bytes: 4096 }

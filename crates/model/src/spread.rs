@@ -54,6 +54,11 @@ impl Duration {
         Self { mean: mean.min(MEAN_MAX), shape }
     }
 
+    /// Other durations of the same spread.
+    pub(crate) fn set_mean(&mut self, mean: u64) {
+        self.mean = mean.min(MEAN_MAX);
+    }
+
     /// One duration from 64 random bits; the low half is hardly used and may pick something else.
     #[inline(always)]
     pub(crate) fn draw(&self, bits: u64) -> u64 {

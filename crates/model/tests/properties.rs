@@ -2,9 +2,10 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Background, Burst, Capacity, Command, Controllers, Cost,
-    Disks, Front, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix,
-    Spread, Tier, VolumeConfig, Workload, WorkloadConfig, WriteCache, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Command,
+    Controllers, Cost, Disks, Front, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue,
+    Service, SizeMix, Spread, Tier, VolumeConfig, Workload, WorkloadConfig, WriteCache,
+    WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -27,9 +28,9 @@ fn spread() -> impl Strategy<Value = Spread> {
 
 fn service() -> impl Strategy<Value = Service> {
     prop_oneof![
-        (short_number(), number(), spread(), server_queue()).prop_map(
-            |(servers, mean_ns, spread, queue)| {
-                Service::Servers { servers, mean_ns, spread, queue }
+        (short_number(), number(), spread(), server_queue(), by_command()).prop_map(
+            |(servers, mean_ns, spread, queue, by)| {
+                Service::Servers { servers, mean_ns, spread, queue, by }
             }
         ),
         (short_number(), number(), spread(), short_number(), write_cache()).prop_map(
@@ -38,8 +39,14 @@ fn service() -> impl Strategy<Value = Service> {
             }
         ),
         disks().prop_map(Service::Disks),
-        vec((short_number(), number()), 0..4).prop_map(Service::Curve),
+        (vec((short_number(), number()), 0..4), spread())
+            .prop_map(|(points, spread)| Service::Curve(points, spread)),
     ]
+}
+
+fn by_command() -> impl Strategy<Value = ByCommand> {
+    let numbers = (proptest::option::of(number()), prop_oneof![Just(0), number()]);
+    numbers.prop_map(|(write_ns, kib_ns)| ByCommand { write_ns, kib_ns })
 }
 
 fn server_queue() -> impl Strategy<Value = ServerQueue> {
@@ -78,8 +85,17 @@ fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
 fn qos() -> impl Strategy<Value = Qos> {
     let cost = prop_oneof![Just(Cost::Flat), Just(Cost::SolidFire)];
     // Longer stretches of credit are walked second by second.
-    (short_number(), short_number(), short_number(), 0..3_600_u32, cost)
-        .prop_map(|(min, max, burst, burst_secs, cost)| Qos { min, max, burst, burst_secs, cost })
+    let bytes = proptest::option::of(number());
+    (short_number(), short_number(), short_number(), 0..3_600_u32, cost, bytes).prop_map(
+        |(min, max, burst, burst_secs, cost, bytes_per_sec)| Qos {
+            min,
+            max,
+            burst,
+            burst_secs,
+            cost,
+            bytes_per_sec,
+        },
+    )
 }
 
 prop_compose! {
@@ -230,9 +246,9 @@ proptest! {
         (max, burst) in (1..10_000_u32, 1..20_000_u32),
         steps in vec((0..10_000_000_u64, 0..2_000_000_u32), 1..300),
     ) {
-        let qos = Qos { min: 0, max, burst, burst_secs: 2, cost: Cost::SolidFire };
+        let qos = Qos { min: 0, max, burst, burst_secs: 2, cost: Cost::SolidFire, bytes_per_sec: None };
         let config = ArrayConfig {
-            service: Service::Curve(vec![(1, 1_000)]),
+            service: Service::Curve(vec![(1, 1_000)], Spread::Constant),
             round_trip_ns: 100,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Sense, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Carried, Command, Controllers, Cost,
-    Front, Io, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue, Service, SizeMix, Spread,
-    Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, ByCommand, Carried, Command,
+    Controllers, Cost, Front, Io, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue,
+    Service, SizeMix, Spread, Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -24,7 +24,13 @@ fn array(service: Service) -> ArrayConfig {
 }
 
 fn servers(servers: u32, mean_ns: u64, spread: Spread) -> Service {
-    Service::Servers { servers, mean_ns, spread, queue: ServerQueue::Random }
+    Service::Servers {
+        servers,
+        mean_ns,
+        spread,
+        queue: ServerQueue::Random,
+        by: ByCommand::default(),
+    }
 }
 
 fn closed(threads: u32) -> Arrival {
@@ -164,7 +170,7 @@ fn a_raid_pool_loses_its_penalty_on_writes() {
 
 #[test]
 fn a_curve_gives_the_latency_of_the_outstanding_count() {
-    let config = array(Service::Curve(vec![(1, 100_000), (33, 420_000)]));
+    let config = array(Service::Curve(vec![(1, 100_000), (33, 420_000)], Spread::Constant));
     let run = run(&config, &workload(closed(17), 1.0, 4096), 1);
     assert_eq!(run.last().unwrap().2.array_ns, 260_000);
 }
@@ -173,8 +179,14 @@ fn a_curve_gives_the_latency_of_the_outstanding_count() {
 fn quality_of_service_delays_completions_to_its_rate() {
     // Section 8.5: bronze at 512 KiB, 26.3 I/Os a second while burst credit lasts, then 13.2.
     let mut config = array(servers(100, 500 * MICROSECOND, Spread::Constant));
-    config.volumes[0].qos =
-        Some(Qos { min: 0, max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire });
+    config.volumes[0].qos = Some(Qos {
+        min: 0,
+        max: 1_000,
+        burst: 2_000,
+        burst_secs: 60,
+        cost: Cost::SolidFire,
+        bytes_per_sec: None,
+    });
     let run = run(&config, &workload(closed(32), 0.0, 512 << 10), 120);
     let ended = |from, to| {
         let ended = run
@@ -662,7 +674,9 @@ fn one_seed_gives_one_result() {
 /// An open array of 8 servers at 70 %, of 1 ms each: the response times of its commands in microseconds, ascending.
 fn open_responses(queue: ServerQueue, front: Front) -> Vec<u64> {
     let spread = Spread::Exponential;
-    let mut config = array(Service::Servers { servers: 8, mean_ns: MILLISECOND, spread, queue });
+    let by = ByCommand::default();
+    let mut config =
+        array(Service::Servers { servers: 8, mean_ns: MILLISECOND, spread, queue, by });
     config.front = front;
     let arrival = Arrival::Open {
         rate: 5_600.0,
@@ -703,8 +717,61 @@ fn one_queue_before_all_servers_has_shorter_tails_than_one_before_each() {
 fn no_server_is_idle_while_a_command_waits_in_the_one_queue() {
     let queue = ServerQueue::Shared;
     for spread in [Spread::Constant, Spread::Exponential] {
-        let service = Service::Servers { servers: 8, mean_ns: 500 * MICROSECOND, spread, queue };
+        let service = Service::Servers {
+            servers: 8,
+            mean_ns: 500 * MICROSECOND,
+            spread,
+            queue,
+            by: ByCommand::default(),
+        };
         let run = run(&array(service), &workload(closed(12), 1.0, 4096), 20);
         assert!(close(run.len() as f64 / 20.0, 16_000.0, 0.01), "{spread:?}: {}", run.len());
     }
+}
+
+/// A policy of bytes alone: 100 MiB a second are 1,600 of 64 KiB, and who is alone does not wait.
+#[test]
+fn a_limit_of_bytes_holds_beside_that_of_commands() {
+    let mut config = array(servers(100, 500 * MICROSECOND, Spread::Constant));
+    for (max, threads, expected) in
+        [(1 << 20, 8, 1_600.0), (1_000, 8, 1_000.0), (1_000, 1, 1_000.0)]
+    {
+        let bytes_per_sec = Some(100 << 20);
+        let cost = Cost::Flat;
+        config.volumes[0].qos =
+            Some(Qos { min: 0, max, burst: max, burst_secs: 0, cost, bytes_per_sec });
+        let run = run(&config, &workload(closed(threads), 0.5, 64 << 10), 10);
+        assert!(close(run.len() as f64 / 10.0, expected, 0.01), "{max}: {}", run.len());
+        assert_eq!(run[0].2.at.since(run[0].0), 500 * MICROSECOND);
+    }
+}
+
+/// 100 us and 5 for each KiB of a read, 400 and 5 of a write; one in the middle of both by one queue before two.
+#[test]
+fn what_a_server_takes_goes_by_the_command() {
+    let by = ByCommand { write_ns: Some(400 * MICROSECOND), kib_ns: 5 * MICROSECOND };
+    for (queue, read_share, kib, expected) in [
+        (ServerQueue::Random, 1.0, 16, 1e6 / 180.0),
+        (ServerQueue::Random, 0.0, 16, 1e6 / 480.0),
+        (ServerQueue::Random, 0.0, 128, 1e6 / 1_040.0),
+        (ServerQueue::Shared, 0.5, 16, 2e6 / 330.0),
+    ] {
+        let count = if queue == ServerQueue::Shared { 2 } else { 1 };
+        let (mean_ns, spread) = (100 * MICROSECOND, Spread::Constant);
+        let config = array(Service::Servers { servers: count, mean_ns, spread, queue, by });
+        let run = run(&config, &workload(closed(4), read_share, kib << 10), 20);
+        assert!(close(run.len() as f64 / 20.0, expected, 0.02), "{kib} KiB: {}", run.len());
+    }
+}
+
+/// A lognormal of variation 0.27 has its P99 at exp(2.326 s - s s / 2) of its mean, s s = ln(1 + 0.27 x 0.27).
+#[test]
+fn a_curve_with_a_spread_has_its_mean_and_a_tail() {
+    let config = array(Service::Curve(vec![(1, 76_000), (33, 420_000)], Spread::Lognormal(0.27)));
+    let run = run(&config, &workload(closed(1), 1.0, 4096), 20);
+    let mut all: Vec<_> = run.iter().map(|(_, _, answer)| answer.array_ns).collect();
+    all.sort_unstable();
+    let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+    assert!(close(mean, 76_000.0, 0.01), "{mean}");
+    assert!(close(all[all.len() * 99 / 100] as f64, 1.79 * 76_000.0, 0.02));
 }

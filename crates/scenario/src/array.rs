@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use counters::{MICROSECOND, SECOND, Status, Time};
 use knobs::RESERVE_HOLD_NS;
 use model::{
-    ArrayConfig, Background, Capacity, Controllers, Cost, Disks, Front, Outage, Qos, Queues,
-    ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig, WriteCache, WriteProtocol,
+    ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage, Qos,
+    Queues, ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig, WriteCache, WriteProtocol,
 };
 
 use crate::{
@@ -29,6 +29,8 @@ const UNSOLICITED_DEFAULT: u32 = 65_536;
 const MAX_BURST_DEFAULT: u32 = 262_144;
 /// Until a driver finds that nobody is at the other end: 30 to 60 s [DOC-APD].
 const DEAD_AFTER_DEFAULT: u64 = 30 * SECOND;
+/// IOPS that a policy may say: FlashArray's limits go from 100 to 100 million, from memory [reference 7.1].
+const IOPS_MAX: u32 = 100_000_000;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
 const BURST_CREDIT_SECS: u32 = 60;
 
@@ -57,6 +59,8 @@ const ARRAY_KEYS: &[&str] = &[
     "service",
     "spread",
     "variation",
+    "write_service",
+    "per_kib",
     "spindles",
     "raid",
     "write_cache",
@@ -272,6 +276,8 @@ fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
 
 /// Keys of one kind of service or another, which go with no other.
 const SERVICE_KEYS: &[&str] = &[
+    "write_service",
+    "per_kib",
     "queue",
     "overhead",
     "read_cache",
@@ -291,8 +297,8 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
     let disk = table.get("disk").filter(|_| kind.name() == "spindles");
     let own: &[&str] = match (kind.name(), &disk) {
-        ("servers", _) => &SERVICE_KEYS[..9],
-        ("spindles", None) => &SERVICE_KEYS[1..12],
+        ("servers", _) => &SERVICE_KEYS[..11],
+        ("spindles", None) => &SERVICE_KEYS[3..14],
         ("spindles", Some(_)) => &[
             "overhead",
             "read_cache",
@@ -304,7 +310,7 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             "write_cache_size",
             "disk",
         ],
-        _ => &[],
+        _ => &["spread", "variation"],
     };
     for key in SERVICE_KEYS {
         if let (Some(node), false) = (table.get(key), own.contains(key)) {
@@ -318,6 +324,10 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
             queue: queue(table)?,
+            by: ByCommand {
+                write_ns: table.read("write_service", Node::positive_duration)?,
+                kib_ns: table.read("per_kib", Node::duration)?.unwrap_or(0),
+            },
         }),
         ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(SERVERS)?,
@@ -327,7 +337,11 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             write_cache: write_cache(table)?,
         }),
         ("spindles", Some(disk)) => disks(table, &kind, &disk),
-        _ => curve(&kind),
+        _ => {
+            let is_plain = table.get("spread").is_none() && table.get("variation").is_none();
+            let spread = if is_plain { Spread::Constant } else { spread(table)? };
+            Ok(Service::Curve(curve(&kind)?, spread))
+        }
     }
 }
 
@@ -457,7 +471,7 @@ fn raid(table: &Table<'_>) -> Result<(u32, Redundant), Error> {
 }
 
 /// `curve = [[1, "0.3ms"], [64, "0.8ms"]]`: outstanding commands and the latency at so many.
-fn curve(node: &Node<'_>) -> Result<Service, Error> {
+fn curve(node: &Node<'_>) -> Result<Vec<(u32, u64)>, Error> {
     let mut points: Vec<(u32, u64)> = Vec::new();
     for point in node.list() {
         let [outstanding, latency] = point.list().try_into().map_err(|_| {
@@ -474,7 +488,7 @@ fn curve(node: &Node<'_>) -> Result<Service, Error> {
     if points.is_empty() {
         return Err(node.error("a curve has at least one point, as [[32, \"0.5ms\"]]"));
     }
-    Ok(Service::Curve(points))
+    Ok(points)
 }
 
 fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
@@ -502,13 +516,19 @@ fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
 }
 
 fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
-    let table = node.table(&["min", "max", "burst", "credit", "cost"])?;
-    let max = table.need("max")?.integer32(1..=100_000_000)?;
+    let table = node.table(&["min", "max", "burst", "credit", "cost", "bandwidth"])?;
+    let bytes_per_sec = bandwidth(&table, "bandwidth")?;
+    let max = table.read("max", |node| node.integer32(1..=IOPS_MAX))?;
+    let max = match (max, bytes_per_sec) {
+        (Some(max), _) => max,
+        (None, Some(_)) => IOPS_MAX,
+        (None, None) => table.need("max")?.integer32(1..=IOPS_MAX)?,
+    };
     if let (Some(node), false) = (table.get("min"), is_shared) {
         return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
     }
     let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
-    let burst = table.read("burst", |node| node.integer32(max..=100_000_000))?;
+    let burst = table.read("burst", |node| node.integer32(max..=IOPS_MAX))?;
     let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;
     let costs = [("flat", Cost::Flat), ("solidfire", Cost::SolidFire)];
     Ok(Qos {
@@ -517,5 +537,6 @@ fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
         burst: burst.unwrap_or(max),
         burst_secs: credit.unwrap_or(BURST_CREDIT_SECS),
         cost: table.read("cost", |node| node.choice(&costs))?.unwrap_or(Cost::Flat),
+        bytes_per_sec,
     })
 }

@@ -1,10 +1,13 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
 use counters::sorted::sort_by_key;
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
-use engine::{AdapterConfig, Object};
+use engine::{AdapterConfig, Object, PathConfig};
 use knobs::{Allocation, Knob};
 use model::Controllers;
 
@@ -138,13 +141,17 @@ pub(crate) fn read(
         if nanos >= duration_ns {
             return Err(at.error("it is after the end of the run"));
         }
-        let nanos = nanos + found_after(&table, site)?;
-        if nanos >= duration_ns {
+        let found_ns = nanos + found_after(&table, site)?;
+        if found_ns >= duration_ns {
             return Err(at.error("its paths are found dead after the end of the run"));
         }
-        tables.push((Time(nanos), table));
+        if found_ns > nanos && table.get("path").is_some() {
+            let again = node.table(&[KEYS.as_slice(), &DEEDS].concat())?;
+            tables.push((Time(nanos), again, true));
+        }
+        tables.push((Time(found_ns), table, false));
     }
-    sort_by_key(&mut tables, |(at, _)| *at);
+    sort_by_key(&mut tables, |(at, ..)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
     let controllers = site.arrays.arrays.iter().map(|array| array.config.queues.controllers);
     let mut course = Course {
@@ -154,12 +161,13 @@ pub(crate) fn read(
         hosts: before_moves(site),
         moved: BTreeMap::new(),
         controllers: controllers.collect(),
+        cut: BTreeSet::new(),
     };
     let (mut events, mut given) = (Vec::new(), Vec::new());
-    for (at, table) in tables {
+    for (at, table, is_cut) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
-        for (host, action) in course.actions(&table, &node, at)? {
+        for (host, action) in course.actions(&table, &node, (at, is_cut))? {
             given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
@@ -238,11 +246,47 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
 /// Nanoseconds after which hosts know what an event says.
 fn found_after(table: &Table<'_>, site: &Site) -> Result<u64, Error> {
     let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
-    let which = table.read("controller", |node| node.integer(CONTROLLERS))?;
-    match which {
-        Some(_) if is_down => Ok(controllers_of(table, site)?.1.dead_after_ns),
-        _ => Ok(0),
+    if !is_down {
+        return Ok(0);
     }
+    if let Some(deed) = table.get("path") {
+        let paths = paths_of(table, &deed, site)?.into_iter();
+        let mut found = paths.map(|(host, path)| {
+            let adapter = site.hosts.hosts[host].config.paths[path.index()].adapter;
+            site.hosts.ways.of[host].get(adapter.index()).map_or(0, |way| way.dead_after_ns)
+        });
+        let first = found.next().unwrap_or(0);
+        let differs = || deed.error("its adapters differ in `dead_after`; give each an event");
+        return found.all(|other| other == first).then_some(first).ok_or_else(differs);
+    }
+    match table.read("controller", |node| node.integer(CONTROLLERS))? {
+        Some(_) => Ok(controllers_of(table, site)?.1.dead_after_ns),
+        None => Ok(0),
+    }
+}
+
+/// The paths that an event means: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths.
+fn paths_of(
+    table: &Table<'_>,
+    deed: &Node<'_>,
+    site: &Site,
+) -> Result<Vec<(usize, PathId)>, Error> {
+    let name = deed.string()?;
+    let hosts = site.hosts.find_or_all(table, "host")?;
+    let hosts = || hosts.iter().map(|index| (*index, &site.hosts.hosts[*index].config));
+    let mut paths = Vec::new();
+    for (index, host) in hosts() {
+        let is_meant = |path: &PathConfig| {
+            path.name == name || host.adapters[path.adapter.index()].name == name
+        };
+        let own = (0..).map(PathId::new).zip(&host.paths);
+        paths.extend(own.filter(|(_, path)| is_meant(path)).map(|(path, _)| (index, path)));
+    }
+    if paths.is_empty() {
+        let known = hosts().flat_map(|(_, host)| &host.paths).map(|path| path.name.as_str());
+        return Err(deed.error(&names::unknown("path", name, known)));
+    }
+    Ok(paths)
 }
 
 fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
@@ -267,10 +311,17 @@ struct Course<'s> {
     moved: BTreeMap<(usize, usize), usize>,
     /// Those of each array, and when they are out of order.
     controllers: Vec<Option<Controllers>>,
+    /// Paths of hosts that are dead and not found so.
+    cut: BTreeSet<(usize, PathId)>,
 }
 
 impl<'s> Course<'s> {
-    fn actions(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
+    fn actions(
+        &mut self,
+        table: &Table<'_>,
+        deed: &Node<'_>,
+        (at, is_cut): (Time, bool),
+    ) -> Actions {
         match deed.name() {
             "esxcli" => self.commands(table, deed),
             "guest_driver" => self.guest_driver(table, deed),
@@ -279,7 +330,7 @@ impl<'s> Course<'s> {
             "migrate" => self.migrate(table, deed),
             "add" => self.change(table, deed, |object, _| Action::Attach(object)),
             "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
-            "path" => self.path(table, deed),
+            "path" => self.path(table, deed, is_cut),
             "datastore" => self.datastore(table, deed),
             "controller" => self.controller(table, deed, at),
             "allocation" => self.allocation(table, deed),
@@ -298,12 +349,6 @@ impl<'s> Course<'s> {
             _ => return None,
         };
         Some(Given { at, host, vdisk, policy: self.hosts[host].policy_of[vdisk.index()] })
-    }
-
-    /// The hosts that `host` names, or all.
-    fn hosts(&self, table: &Table<'_>) -> Result<Vec<(usize, &'s Host)>, Error> {
-        let indexes = self.site.hosts.find_or_all(table, "host")?;
-        Ok(indexes.into_iter().map(|index| (index, &self.site.hosts.hosts[index])).collect())
     }
 
     /// The VMs that `vm` names.
@@ -451,25 +496,25 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths; `state = "down"` or `"up"`.
-    fn path(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
-        let up = table.need("state")?.choice(&STATES)?;
-        let name = deed.string()?;
-        let hosts = self.hosts(table)?;
+    /// `state = "down"` or `"up"`: of a path that is found dead later, what comes first is that it is.
+    fn path(&mut self, table: &Table<'_>, deed: &Node<'_>, is_cut: bool) -> Actions {
+        let state = table.need("state")?;
+        let up = state.choice(&STATES)?;
         let mut actions = Vec::new();
-        for (index, host) in &hosts {
-            for (path, config) in host.config.paths.iter().enumerate() {
-                let adapter = &host.config.adapters[config.adapter.index()];
-                if config.name == name || adapter.name == name {
-                    let path = PathId::new(path);
-                    actions.push((*index, Action::Path { path, up, by_controller: false }));
-                }
+        for (host, path) in paths_of(table, deed, self.site)? {
+            if is_cut {
+                self.cut.insert((host, path));
+            } else if self.cut.remove(&(host, path)) && up {
+                return Err(state.error("it is not found dead by then (`dead_after`)"));
             }
-        }
-        if actions.is_empty() {
-            let paths = hosts.iter().flat_map(|(_, host)| &host.config.paths);
-            let known = paths.map(|path| path.name.as_str());
-            return Err(deed.error(&names::unknown("path", name, known)));
+            actions.push((
+                host,
+                if is_cut {
+                    Action::Cut(path)
+                } else {
+                    Action::Path { path, up, by_controller: false }
+                },
+            ));
         }
         Ok(actions)
     }

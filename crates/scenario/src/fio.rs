@@ -9,7 +9,7 @@ use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error,
-    fio_options::{HARMLESS, NEUTRAL, USED, instead},
+    fio_options::{BATCH, HARMLESS, NEUTRAL, USED, instead},
     names,
     reader::File,
     stream::{
@@ -53,8 +53,12 @@ enum Way {
 /// A rate for reads and one for writes.
 type Caps = [Option<f64>; 2];
 
-/// Reads a job file, or a command line, into streams and warnings.
-pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>), Error> {
+/// Streams, warnings, and how many I/Os a job hands over in a system call, with the refusal of that where its disk has no
+/// block layer.
+type Read = (Vec<Stream>, Vec<String>, Option<(u32, Error)>);
+
+/// Reads a job file, or a command line.
+pub(crate) fn read(name: &str, text: &str) -> Result<Read, Error> {
     let file = File { name, text };
     let first = text.split_whitespace().next().unwrap_or("");
     let jobs = match first == "fio" || first.starts_with('-') {
@@ -66,20 +70,20 @@ pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>),
             file.error(0, &format!("there are {} jobs; 1 to {JOBS_MAX} are read", jobs.len()))
         );
     }
-    let mut warnings = Vec::new();
+    let (mut warnings, mut batch) = (Vec::new(), None);
     let mut streams: Vec<Stream> = Vec::new();
     // Where the jobs before the last stonewall ended.
     let mut barrier = 0;
     for job in &jobs {
         let reader = Reader { file, job };
-        reader.check_options()?;
+        batch = reader.check_options()?.or(batch);
         if reader.is_set("stonewall") || reader.is_set("wait_for_previous") {
             barrier = reader.end_of(&streams)?;
         }
         streams.push(reader.stream(barrier)?);
         warnings.extend(reader.warnings());
     }
-    Ok((streams, warnings))
+    Ok((streams, warnings, batch))
 }
 
 /// Where a piece of a text stands in it.
@@ -171,7 +175,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Refuses what would change the I/O and is not modelled.
-    fn check_options(&self) -> Result<(), Error> {
+    fn check_options(&self) -> Result<Option<(u32, Error)>, Error> {
+        let mut batch = None;
         for Setting { name, value, byte } in &self.job.options {
             let neutral = NEUTRAL.iter().find(|(known, _)| known == name);
             if let Some((_, values)) = neutral {
@@ -181,7 +186,11 @@ impl<'t> Reader<'t> {
                         "`{name}`: `{value}` is not modelled; it is {allowed} here{}",
                         instead(name)
                     );
-                    return Err(self.file.error(*byte, &message));
+                    let error = self.file.error(*byte, &message);
+                    match threads(value) {
+                        Ok(many) if BATCH.contains(name) => batch = Some((many, error)),
+                        _ => return Err(error),
+                    }
                 }
             } else if !USED.contains(name) && !HARMLESS.contains(name) {
                 let known = USED.iter().chain(HARMLESS).copied();
@@ -189,7 +198,7 @@ impl<'t> Reader<'t> {
                 return Err(self.file.error(*byte, &message));
             }
         }
-        Ok(())
+        Ok(batch)
     }
 
     fn stream(&self, barrier: u64) -> Result<Stream, Error> {
@@ -559,7 +568,7 @@ mod tests {
 
     #[test]
     fn the_command_line_of_s4_is_read_as_it_is() {
-        let (streams, warnings) = read("s4", &format!("fio {S4}")).unwrap();
+        let (streams, warnings, _) = read("s4", &format!("fio {S4}")).unwrap();
         let mut expected = forty();
         // Without time_based each job ends after its 512 MB.
         expected.config.ios_max = Some(5 * 1_024);
@@ -570,7 +579,7 @@ mod tests {
     fn the_command_line_of_s4_as_a_job_file_is_the_same() {
         let lines = S4.replace("--name=", "[").replacen(' ', "]\n", 1).replace(" --", "\n");
         let text = lines.replace("]\n--", "]\n") + "\ntime_based\n";
-        assert_eq!(read("s4.fio", &text).unwrap(), (vec![forty()], Vec::new()));
+        assert_eq!(read("s4.fio", &text).unwrap(), (vec![forty()], Vec::new(), None));
     }
 
     #[test]
@@ -580,13 +589,14 @@ mod tests {
                     rate_iops=350,150\nsync=0\n\
                     [backup]\nstonewall\nrw=write\nbs=4k,256k\nioengine=psync\niodepth=4\n\
                     thinktime=200\nstartdelay=5\n";
-        insta::assert_debug_snapshot!(read("x.fio", text).unwrap());
+        let (streams, warnings, _) = read("x.fio", text).unwrap();
+        insta::assert_debug_snapshot!((streams, warnings));
     }
 
     /// What one job is made of.
     fn config(options: &str) -> WorkloadConfig {
         let text = format!("[a]\ndirect=1\ntime_based\nioengine=libaio\n{options}");
-        let (streams, warnings) = read("x.fio", &text).unwrap();
+        let (streams, warnings, _) = read("x.fio", &text).unwrap();
         assert_eq!(warnings, Vec::<String>::new());
         streams.into_iter().next().unwrap().config
     }
@@ -684,7 +694,7 @@ mod tests {
             ("[a]\nbsrange=512-32m\n", "x.fio:2:1: `bsrange`: `512-32m` stands for 65536 sizes"),
             ("[a]\npercentage_random=101\n", "x.fio:2:1: `percentage_random`: `101%` is no"),
             ("[a]\nthinktime_blocks=4\n", "x.fio:2:1: `thinktime_blocks`: `4` is not modelled"),
-            ("[a]\niodepth_batch=8\n", "x.fio:2:1: `iodepth_batch`: `8` is not modelled"),
+            ("[a]\niodepth_batch_complete=8\n", "x.fio:2:1: `iodepth_batch_complete`: `8` is not"),
             ("fio --name=a stray", "x.fio:1:14: `stray`: options are written as --name=value"),
         ];
         for (text, expected) in table {

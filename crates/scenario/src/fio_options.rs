@@ -186,6 +186,9 @@ pub(crate) const NEUTRAL: &[(&str, &[&str])] = &[
     ("zonemode", &["none"]),
 ];
 
+/// Those of them that the block layer of a guest takes at other values: I/Os of a system call.
+pub(crate) const BATCH: &[&str] = &["iodepth_batch", "iodepth_batch_submit"];
+
 /// What a workload of the scenario's own has instead of an option that is refused.
 pub(crate) fn instead(option: &str) -> &'static str {
     match option {
@@ -193,6 +196,7 @@ pub(crate) fn instead(option: &str) -> &'static str {
             "; a flush that reaches the disk is `flush_after` of a workload of the scenario"
         }
         "sync" => "; a write with FUA is `fua` of a workload of the scenario",
+        "iodepth_batch" | "iodepth_batch_submit" => "; a disk with a `block` takes others",
         "trim_percentage" => "; a discard is `others` of a workload of the scenario",
         _ => "",
     }

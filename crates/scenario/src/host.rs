@@ -156,7 +156,8 @@ fn adapters(table: &Table<'_>) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> 
 }
 
 fn adapter(name: String, node: &Node<'_>) -> Result<(AdapterConfig, Way), Error> {
-    let table = node.table(&["driver", "lun_depth", "depth", "timeout", "link", "iscsi"])?;
+    let table =
+        node.table(&["driver", "lun_depth", "depth", "timeout", "link", "dead_after", "iscsi"])?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);

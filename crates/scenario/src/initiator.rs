@@ -50,6 +50,8 @@ pub(crate) struct Way {
     /// Bytes a second of each of its ports.
     link: Option<u64>,
     iscsi: Option<Iscsi>,
+    /// Nanoseconds until its driver finds that a path is dead.
+    pub(crate) dead_after_ns: u64,
 }
 
 /// Software iSCSI.
@@ -87,13 +89,15 @@ impl Way {
             }
             iscsi(node)
         })?;
-        Ok(Self { link: table.read("link", |node| node.parsed(units::bandwidth))?, iscsi })
+        let link = table.read("link", |node| node.parsed(units::bandwidth))?;
+        let dead_after_ns = table.read("dead_after", Node::duration)?.unwrap_or(0);
+        Ok(Self { link, iscsi, dead_after_ns })
     }
 
     /// Reads that of a host's NFS client.
     pub(crate) fn of_nfs(host: &Table<'_>) -> Result<Self, Error> {
         let link = host.read("nfs_link", |node| node.parsed(units::bandwidth))?;
-        Ok(Self { link, iscsi: None })
+        Ok(Self { link, dead_after_ns: 0, iscsi: None })
     }
 
     /// The port by which the path leaves that has this place among those of a device by the adapter. They are
@@ -242,7 +246,7 @@ mod tests {
     fn paths_are_dealt_to_ports_so_that_pairs_are_all_used() {
         for (vmknics, there) in [(1, 1), (2, 1), (1, 2), (2, 2), (2, 4), (4, 2), (3, 2), (4, 6)] {
             let nexus = NexusConfig::default();
-            let way = Way { link: None, iscsi: Some(Iscsi { nexus, vmknics }) };
+            let way = Way { iscsi: Some(Iscsi { nexus, vmknics }), ..Way::default() };
             let pairs =
                 (0..vmknics * there).map(|place| (way.port_of(place, there), place % there));
             let pairs: std::collections::BTreeSet<_> = pairs.collect();

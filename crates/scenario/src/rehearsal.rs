@@ -83,6 +83,7 @@ impl Rehearsal {
             }
             Action::Path { .. }
             | Action::Face { .. }
+            | Action::Cut(_)
             | Action::Power { .. }
             | Action::Migrate { .. }
             | Action::StartWorkload(_)

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, path::Path};
 
 use counters::SECOND;
-use model::{ArrayConfig, Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
+use model::{ArrayConfig, ByCommand, Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
@@ -64,7 +64,7 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
         tables.push((String::new(), host));
     }
     tables.extend(root.named("datastore")?);
-    let keys = ["link", "iscsi", "nfs_link", "connections", "rpc_slots"];
+    let keys = ["link", "dead_after", "iscsi", "nfs_link", "connections", "rpc_slots"];
     let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
     let refused = named.find_map(|node| node);
     refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))
@@ -77,6 +77,7 @@ pub(crate) fn no_array() -> Array {
         mean_ns: 1,
         spread: Spread::Constant,
         queue: ServerQueue::Random,
+        by: ByCommand::default(),
     };
     let config = ArrayConfig {
         service,

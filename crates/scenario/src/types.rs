@@ -270,6 +270,8 @@ pub enum Action {
         /// On or off.
         on: bool,
     },
+    /// A path is dead from now on, which its driver finds out later: [`Action::Path`].
+    Cut(PathId),
     /// A path goes up or down.
     Path {
         /// The path.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Op, SECOND, Time, VdiskId};
-use model::{Access, Arrival, Burst, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
+use model::{
+    Access, Arrival, BlockConfig, Burst, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig,
+};
 
 use crate::{
     Error, Workload, fio, names,
@@ -65,6 +67,8 @@ pub(crate) struct Workloads {
     /// How many each virtual disk of a host has.
     of_disk: BTreeMap<(usize, VdiskId), u32>,
     threads_total: u64,
+    /// I/Os of a system call as the file that was read last has them, and the refusal without a block layer.
+    batch: Option<(u32, Error)>,
 }
 
 /// The table of a workload, read.
@@ -73,6 +77,7 @@ struct Plan<'a> {
     label: String,
     name: Option<String>,
     streams: Vec<Stream>,
+    batch: Option<(u32, Error)>,
     starts: Time,
     /// Nanoseconds from the start of one copy to that of the next.
     every_ns: u64,
@@ -93,6 +98,7 @@ impl Workloads {
             names: BTreeSet::new(),
             of_disk: BTreeMap::new(),
             threads_total: 0,
+            batch: None,
         };
         for (name, node) in root.named("vm")? {
             for node in node.child("workload").into_iter().flat_map(|node| node.list()) {
@@ -139,11 +145,12 @@ impl Workloads {
         let stops = stop(&table, starts)?;
         let of_vm = || table.get("vm").and_then(|node| node.string().ok()).unwrap_or(vm);
         let label = name.clone().unwrap_or_else(|| of_vm().to_string());
-        Ok(Plan { table, label, name, streams, starts, every_ns, stops })
+        let batch = self.batch.take();
+        Ok(Plan { table, label, name, streams, batch, starts, every_ns, stops })
     }
 
     /// Puts the streams of a workload on the disks of VMs.
-    fn add(&mut self, plan: &Plan<'_>, vms: Vec<usize>, site: &Site) -> Result<(), Error> {
+    fn add(&mut self, plan: &Plan<'_>, vms: Vec<usize>, site: &mut Site) -> Result<(), Error> {
         for (copy, vm) in vms.into_iter().enumerate() {
             let vm = &site.vms.vms[vm];
             let disks = plan.disks(vm)?;
@@ -152,6 +159,10 @@ impl Workloads {
             for (number, stream) in plan.streams.iter().enumerate() {
                 let own = stream.disk.map(|disk| &disks[disk..=disk]);
                 for &disk in own.unwrap_or(&disks) {
+                    for (host, place) in plan.batch.iter().flat_map(|_| &vm.places) {
+                        let blocks = &mut site.hosts.hosts[*host].blocks;
+                        hand_over(&mut blocks[place.vdisks[disk].index()], plan)?;
+                    }
                     let workload = plan.workload(vm, disk, stream, number);
                     let batches = vm.disks[disk].block.is_some_and(|block| block.batch > 1);
                     if batches
@@ -211,8 +222,9 @@ impl Workloads {
             }
             _ => {
                 let (file, text) = parameters(&node, include)?;
-                let (streams, warnings) = fio::read(&file, &text)?;
+                let (streams, warnings, batch) = fio::read(&file, &text)?;
                 self.warnings.extend(warnings);
+                self.batch = batch;
                 streams
             }
         };
@@ -279,6 +291,16 @@ impl Plan<'_> {
             stops: self.stops,
         }
     }
+}
+
+/// Lets a disk's block layer have so many I/Os of a system call as the jobs say.
+fn hand_over(block: &mut Option<BlockConfig>, plan: &Plan<'_>) -> Result<(), Error> {
+    match (block, &plan.batch) {
+        (Some(block), Some((batch, _))) => block.batch = *batch,
+        (None, Some((_, refusal))) => return Err(refusal.clone()),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// When it starts, or the first of its copies, and the nanoseconds from one copy to the next.

@@ -98,3 +98,16 @@ fn more_workloads_of_a_disk_than_a_tag_can_tell_are_refused() {
     let refused = of(65_537).unwrap_err().to_string();
     assert!(refused.ends_with("a disk has too many workloads; at most 65536 of each"), "{refused}");
 }
+
+/// What fio hands over in a system call waits for each other in the block layer of each of the disks.
+#[test]
+fn the_batch_of_a_job_is_that_of_the_block_layers_of_its_disks() {
+    let vms = VMS.replace("count = 3", "count = 3\nguest = \"linux\"");
+    let (head, _) = vms.split_once("[vm.web.workload]").unwrap();
+    let job =
+        "[vm.web.workload]\nfio = \"--name=a --ioengine=libaio --iodepth=32 --iodepth_batch=16\"";
+    let text = format!("{HEAD}\n{head}block = {{}}\n{job}\n");
+    let scenario = common::parse("fio.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let batches = scenario.hosts[0].blocks.iter().flatten().map(|block| block.batch);
+    assert_eq!(batches.collect::<Vec<_>>(), [16, 16, 16]);
+}

@@ -3,6 +3,9 @@
 //!
 //! A silent one answers nothing, not even what it is asked back; the driver lets go of that when the
 //! host resets the device. What it was sent meanwhile it does when it speaks again.
+//!
+//! A path that was cut takes commands and answers none, until its driver finds it dead: then they are lost with it. What
+//! the array had taken before is answered (ruling, as of a controller that fails).
 
 use std::collections::VecDeque;
 
@@ -21,6 +24,9 @@ pub(crate) struct Faults {
     pub(crate) resumed: VecDeque<Dispatch>,
     /// What the host asked back of silent devices.
     pub(crate) asked: Vec<(DeviceId, IoId)>,
+    /// Paths that are dead, which the host does not know, and what it sent by them.
+    pub(crate) cut: Vec<PathId>,
+    pub(crate) unsent: Vec<Dispatch>,
     /// Paths over which the array said that the device is gone.
     pub(crate) told: Vec<(DeviceId, PathId)>,
 }
@@ -35,6 +41,8 @@ impl Faults {
             answers: Vec::new(),
             resumed: VecDeque::new(),
             asked: Vec::new(),
+            cut: Vec::new(),
+            unsent: Vec::new(),
             told: Vec::new(),
         })
     }

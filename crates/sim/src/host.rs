@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceId, IoId, PathId, SECOND, Time, VdiskId};
+use counters::{DeviceId, IoId, PathId, SECOND, Status, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
 use knobs::Advanced;
 use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
@@ -529,6 +529,10 @@ impl Host {
     fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, outside: &mut Outside<W>) -> bool {
         let device = self.engine.device_of_command(sent.io);
         let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        if faults.cut.contains(&sent.path) {
+            faults.unsent.push(sent);
+            return true;
+        }
         match faults.faces[device.index()] {
             Face::Up => return false,
             Face::Silent => faults.commands.push((device, sent)),
@@ -569,6 +573,17 @@ impl Host {
             faults.told.push(path);
         }
         self.answer_rarely(at, gone(io), outside);
+    }
+
+    /// What a path that was cut was sent is lost, now that its driver has found it dead.
+    pub(crate) fn give_back<W: Watch>(&mut self, at: Time, path: PathId, outside: &mut Outside<W>) {
+        let Some(faults) = &mut self.faults else { return };
+        faults.cut.retain(|cut| *cut != path);
+        let lost: Vec<_> = faults.unsent.extract_if(.., |sent| sent.path == path).collect();
+        for Dispatch { io, .. } in lost {
+            let input = Input::Done { io, status: Status::PathLost, array_ns: 0 };
+            self.answer_rarely(at, input, outside);
+        }
     }
 
     /// The driver lets go of what it was asked for on a device, or on all.

@@ -10,8 +10,8 @@ use engine::{
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
 use model::{
-    ArrayConfig, Controllers, Front, Outage, Queues, ServerQueue, Service, Spread, VolumeConfig,
-    WriteProtocol,
+    ArrayConfig, ByCommand, Controllers, Front, Outage, Queues, ServerQueue, Service, Spread,
+    VolumeConfig, WriteProtocol,
 };
 
 use crate::corpus::draw::Draw;
@@ -47,6 +47,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         mean_ns: draw.whole(1_000, 5 * MILLISECOND),
         spread,
         queue: ServerQueue::Random,
+        by: ByCommand::default(),
     };
     ArrayConfig {
         front: Front::default(),

@@ -135,13 +135,15 @@ const TOPICS: &[Topic] = &[
             "DelayedAck",
             "delayed ack",
             "port binding",
+            "FCoE",
+            "R2T",
         ],
         title: "Transport: what is between host and array",
         sections: &[
             (
                 "What it is",
-                "Round trips of a write (by FC two, by iSCSI one where its data go along), the \
-                links of ports, and of iSCSI a command window: so many commands of all devices \
+                "Round trips of a write (by FC and FCoE two; by iSCSI one where its data go along, and one for each R2T by which \
+                the target asks for more), the links of ports, and of iSCSI a command window: so many commands of all devices \
                 behind a target port are under way, MaxCmds (128) at most [ELA].",
             ),
             (
@@ -281,6 +283,112 @@ const TOPICS: &[Topic] = &[
                 "What is outstanding is counted apart only up to the depth that Windows' PVSCSI \
                 starts with: what is deeper falls into the last bin.",
             ),
+        ],
+    },
+    Topic {
+        names: &["FlashArray", "Pure"],
+        title: "FlashArray: an array without a queue limit",
+        sections: &[
+            (
+                "What it is",
+                "Pure Storage's array. No volume, port or target of it has a queue limit and it never answers BUSY: it queues \
+                inside, so adaptive queue depth has nothing to go by [S0].",
+            ),
+            (
+                "Read it",
+                "Its own latency is below DAVG by one round trip, of reads and of writes alike [S0].",
+            ),
+            (
+                "In kavg",
+                "servers of an array with write_service and per_kib; a policy with max and bandwidth is a limit of a volume. The \
+                scenarios flash-array and s0-flasharray.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["ALUA", "controllers"],
+        title: "ALUA: two controllers, one of which owns a volume",
+        sections: &[
+            (
+                "What it is",
+                "Paths to the owner are active optimized, those to the other one non-optimized: these are used when none of \
+                those is up [ELA].",
+            ),
+            (
+                "Mind",
+                "With one owner of all volumes half of the array works. A dead path is found after 30 to 60 s [DOC-APD].",
+            ),
+            (
+                "In kavg",
+                "controllers of an array, dead_after there and of an adapter: the scenarios two-controllers and path-thrash \
+                (kavg explain path-thrash).",
+            ),
+        ],
+    },
+    Topic {
+        names: &["tier", "tiering", "snapshot", "rebuild", "background load"],
+        title: "Tiers, snapshots, rebuilds: what an array does with itself",
+        sections: &[
+            (
+                "It shows",
+                "In DAVG alone: latency rises or has two levels with as many commands, and no queue of the host is the cause.",
+            ),
+            (
+                "Snapshots of VMs",
+                "Grow under locks of the file system, which are reservations where ATS is not there [S3]: CONS/s.",
+            ),
+            (
+                "In kavg",
+                "tier and background of an array (array-tiers), snapshot_growth of a datastore's metadata.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["flash cache", "Flash Read Cache", "vFRC", "FlashSoft"],
+        title: "Flash cache: reads that do not leave the host",
+        sections: &[
+            (
+                "What it is",
+                "A read cache in the flash of the host; writes go to the array as well. vMotion takes it along, power-off \
+                discards it [VFRC].",
+            ),
+            (
+                "With queues",
+                "What it holds takes no slot of the device behind. Until it is warm all goes there.",
+            ),
+            ("In kavg", "flash_cache of a disk: the scenario flash-cache."),
+        ],
+    },
+    Topic {
+        names: &["mq-deadline", "plug", "elevator", "block layer", "nr_requests"],
+        title: "The block layer of a Linux guest: merging before the virtual disk",
+        sections: &[
+            (
+                "What it is",
+                "What is adjacent to a request that waits becomes one command with it: in the plug of a system call, or in the \
+                scheduler, which is mq-deadline where the hardware has one queue [BLK], as PVSCSI has [PVL].",
+            ),
+            (
+                "It shows",
+                "CMDS/s below the application's I/Os, and larger ones. No counter of esxtop has what was merged.",
+            ),
+            (
+                "In kavg",
+                "block of a disk, also for iodepth_batch of fio; MERGED/s: the scenario guest-block-layer.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["nconnect", "NFS connections", "RPC slots"],
+        title: "nConnect: several connections of an NFS mount",
+        sections: &[
+            (
+                "What it is",
+                "A mount has one TCP connection, several from 8.0 U1 on: storage nfs add -c [NCONNECT]. On ONTAP each has 128 \
+                requests under way [NETAPP-NFS].",
+            ),
+            ("It shows", "In GAVG alone: what waits for a slot is in no queue that esxtop has."),
+            ("In kavg", "connections and rpc_slots of a datastore: the scenario nfs-slots."),
         ],
     },
 ];

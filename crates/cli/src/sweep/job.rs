@@ -72,24 +72,34 @@ impl Job {
             |axis: &Axis| [axis.values[0].clone(), axis.values[axis.values.len() - 1].clone()];
         for (index, later) in self.axes.iter().enumerate() {
             for earlier in &self.axes[..index] {
+                let edited = |edits: [&[_]; 2]| edited(&self.source, &edits.concat()).ok();
+                // What one does to the file alone is nothing any more beside whatever the other does.
+                let is_lost = |one: &Axis, other: &Axis| {
+                    let mut lost = false;
+                    for value in ends(one) {
+                        let own = one.edits(&value)?;
+                        let counts = edited([&own, &[]]).is_some_and(|alone| alone != self.base);
+                        let mut all = counts;
+                        for value in ends(other) {
+                            let other = other.edits(&value)?;
+                            let both = edited([&own, &other]);
+                            all &= both.is_some() && both == edited([&other, &[]]);
+                        }
+                        lost |= all;
+                    }
+                    Ok::<_, String>(lost)
+                };
+                let mut differ = is_lost(earlier, later)? || is_lost(later, earlier)?;
                 for (one, other) in ends(earlier).iter().zip(ends(later).iter().rev()) {
                     let [one, other] = [earlier.edits(one)?, later.edits(other)?];
-                    let edited = |edits: [&[_]; 2]| edited(&self.source, &edits.concat()).ok();
                     let [there, back] = [edited([&one, &other]), edited([&other, &one])];
-                    // What one does to the file alone is nothing any more beside the other.
-                    let is_lost = |own: &[_], other: &[_]| {
-                        let alone = edited([own, &[]]);
-                        alone.is_some_and(|alone| alone != self.base)
-                            && there.is_some()
-                            && there == edited([other, &[]])
-                    };
-                    let differ = there.is_some() && back.is_some() && there != back;
-                    if differ || is_lost(&one, &other) || is_lost(&other, &one) {
-                        return Err(format!(
-                            "--over {} and --over {}: both turn the same thing",
-                            earlier.name, later.name
-                        ));
-                    }
+                    differ |= there.is_some() && back.is_some() && there != back;
+                }
+                if differ {
+                    return Err(format!(
+                        "--over {} and --over {}: both turn the same thing",
+                        earlier.name, later.name
+                    ));
                 }
             }
         }

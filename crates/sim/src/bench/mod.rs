@@ -18,8 +18,8 @@ use engine::{
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Front, InitiatorConfig, Mix, Others, Queues, ServerQueue,
-    Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, ByCommand, Front, InitiatorConfig, Mix, Others, Queues,
+    ServerQueue, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
@@ -226,6 +226,7 @@ impl Model {
                     mean_ns: SERVICE_NS * u64::from(servers) / u64::from(slots),
                     spread: Spread::Exponential,
                     queue: ServerQueue::Random,
+                    by: ByCommand::default(),
                 },
                 round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
