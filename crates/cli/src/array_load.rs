@@ -1,0 +1,237 @@
+//! How busy the arrays of a scenario and their links are in each sample of a window, and who has commands there: a part of
+//! what `known.rs` tells the diagnosis.
+
+use counters::sorted::sort_by;
+use std::{collections::BTreeMap, sync::Arc};
+
+use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Time, VdiskId};
+use diagnose::{ArrayFacts, ArrayUser, Party};
+use levels::{Flow, Measured};
+use model::{ArrayConfig, ByCommand, Controllers, Disks, PolicyWait, Queues, Service};
+use scenario::{Array, Host, Scenario};
+use sim::{EPOCH_MS, WindowView};
+
+use crate::host_links::add_bytes;
+
+/// What all hosts ask of an array, a second, in one sample.
+#[derive(Clone, Default)]
+struct Load {
+    /// Commands that servers or spindles work on, and those that a fast tier does.
+    served: f64,
+    of_tier: f64,
+    /// Bytes read and written.
+    bytes: [f64; 2],
+    /// The same of each port.
+    ports: Vec<[f64; 2]>,
+    /// Commands that came to each controller.
+    controllers: [f64; 2],
+}
+
+/// How busy each array of a scenario is in each sample, and who has commands there.
+pub(crate) fn arrays(
+    scenario: &Scenario,
+    views: &[WindowView],
+    samples: &[Measured],
+) -> Vec<Arc<ArrayFacts>> {
+    let rows = samples.first().map_or(0, |own| own.len());
+    let idle = |array: &Array| Load {
+        ports: vec![[0.0; 2]; array.config.queues.ports as usize],
+        ..Load::default()
+    };
+    let mut loads: Vec<_> = scenario.arrays.iter().map(|array| vec![idle(array); rows]).collect();
+    for (index, (host, recording)) in scenario.hosts.iter().zip(samples).enumerate() {
+        add_load(&mut loads, scenario, host, recording);
+        add_load_of_ports(&mut loads, index, host, recording);
+    }
+    samples.iter().take(1).for_each(|recording| add_background(&mut loads, scenario, recording));
+    let arrays = scenario.arrays.iter().zip(loads);
+    let mut arrays: Vec<ArrayFacts> = arrays
+        .map(|(array, loads)| ArrayFacts {
+            name: array.name.clone(),
+            service_ms: service_ms(&array.config),
+            busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
+            link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
+            users: Vec::new(),
+        })
+        .collect();
+    let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
+    for ((host, view), recording) in scenario.hosts.iter().zip(views).zip(samples) {
+        for (array, user) in users(host, view, recording, &crowded) {
+            arrays[array].users.push(user);
+        }
+    }
+    arrays.into_iter().map(Arc::new).collect()
+}
+
+fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Measured) {
+    let disks: BTreeMap<&str, _> =
+        recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
+    let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
+    for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
+        let vm = &host.config.vms[disk.vm.index()].name;
+        let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
+        let writes = penalty(&scenario.arrays[target.array].config);
+        let front = &scenario.arrays[target.array].config.front;
+        let (missed, of_tier) = (front.missed(), front.of_tier());
+        let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
+        for (sample, (load, pieces)) in loads {
+            let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+            let (reads, written) =
+                (pieces * missed * value(Counter::Reads), pieces * value(Counter::Writes));
+            load.of_tier += of_tier * (reads + written);
+            load.served += (1.0 - of_tier) * (reads + writes * written);
+            add_bytes(&mut load.bytes, value);
+        }
+    }
+}
+
+/// What each write costs the servers or spindles of an array, in reads.
+fn penalty(array: &ArrayConfig) -> f64 {
+    match array.service {
+        Service::Servers { mean_ns, by: ByCommand { write_ns: Some(write_ns), .. }, .. } => {
+            write_ns as f64 / mean_ns as f64
+        }
+        Service::Spindles { write_penalty, .. } | Service::Disks(Disks { write_penalty, .. }) => {
+            f64::from(write_penalty)
+        }
+        _ => 1.0,
+    }
+}
+
+/// What arrays do by themselves.
+fn add_background(loads: &mut [Vec<Load>], scenario: &Scenario, recording: &Measured) {
+    for (loads, Array { config, .. }) in loads.iter_mut().zip(&scenario.arrays) {
+        let Some(background) = config.front.background else { continue };
+        let of_each = background.read_share + (1.0 - background.read_share) * penalty(config);
+        let ends =
+            recording.times_ms.iter().map(|ms| Time((ms - EPOCH_MS).max(0) as u64 * MILLISECOND));
+        for (load, end) in loads.iter_mut().zip(ends) {
+            let begin = Time(end.0.saturating_sub(scenario.sample_ns));
+            load.served += of_each * background.rate_between(begin, end);
+        }
+    }
+}
+
+fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recording: &Measured) {
+    let rows: BTreeMap<&str, _> =
+        recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
+    let disks = host.config.vdisks.iter().zip(&host.targets);
+    let arrays: BTreeMap<_, _> =
+        disks.map(|(disk, target)| (disk.device.index(), target.array)).collect();
+    for (place, path) in host.config.paths.iter().enumerate() {
+        let (Some(&id), Some(&array)) = (rows.get(&*path.name), arrays.get(&path.device.index()))
+        else {
+            continue;
+        };
+        for (sample, load) in loads[array].iter_mut().enumerate() {
+            let port = Queues::port_of(index, place, load.ports.len());
+            let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+            add_bytes(&mut load.ports[port], value);
+            load.controllers[Controllers::of_port(port)] += value(Counter::Commands);
+        }
+    }
+}
+
+/// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
+/// samples of each array that count.
+fn users(
+    host: &Host,
+    view: &WindowView,
+    recording: &Measured,
+    crowded: &[Vec<usize>],
+) -> Vec<(usize, ArrayUser)> {
+    let disks = host.config.vdisks.iter().zip(&host.targets);
+    let arrays: BTreeMap<&str, usize> = disks
+        .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
+        .collect();
+    let user = |(id, world): (EntityId, &Entity)| {
+        let device = &recording.entity(world.device?).name;
+        let array = *arrays.get(&**device)?;
+        let (samples, flow) = (&crowded[array], Flow::of(recording, id));
+        let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
+        let config = &host.config;
+        let disks = config.vdisks.iter().zip((0..).map(VdiskId)).filter(|(disk, _)| {
+            config.vms[disk.vm.index()].name == vm.name
+                && config.devices[disk.device.index()].name == *device
+        });
+        let user = ArrayUser {
+            host: config.name.clone(),
+            device: device.clone(),
+            size_kib: flow.size_kib(samples),
+            policy_wait_ms: disks
+                .filter_map(|(_, id)| policy_wait_ms(view, id))
+                .fold(0.0, f64::max),
+            vm,
+        };
+        (user.vm.iops > 0.0).then_some((array, user))
+    };
+    let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();
+    sort_by(&mut users, |a, b| a.1.device.cmp(&b.1.device));
+    users
+}
+
+/// Commands that a host sends for each that it counts: large ones are split on the way.
+fn pieces(recording: &Measured, sample: usize) -> f64 {
+    let sum = |counter| -> f64 {
+        let adapters = recording.of_kind(Kind::Adapter);
+        adapters.filter_map(|(id, _)| recording.value(id, counter, sample)).sum()
+    };
+    let more = sum(Counter::SplitCopies) - sum(Counter::SplitCommands);
+    let commands = sum(Counter::Commands);
+    if commands > 0.0 { 1.0 + more / commands } else { 1.0 }
+}
+
+/// What a command takes that waits for nobody, one round trip included.
+fn service_ms(array: &ArrayConfig) -> Option<f64> {
+    let mean_ns = match &array.service {
+        Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
+        Service::Disks(disks) => disks.alone_ns(),
+        Service::Curve(points, _) => points.first()?.1,
+    };
+    let of_tier = array.front.of_tier();
+    let tier_ns = array.front.tier.map_or(0.0, |tier| of_tier * tier.mean_ns as f64);
+    let alone_ns = tier_ns + (1.0 - of_tier) * mean_ns as f64;
+    let all_ns = alone_ns + (array.front.overhead_ns + array.round_trip_ns) as f64;
+    Some(all_ns / MILLISECOND as f64)
+}
+
+/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end; of the controller
+/// that has more to do, where that is more. What disks do goes by where it is.
+fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    let (count, mean_ns) = match &array.service {
+        Service::Servers { servers, mean_ns, by, .. } => {
+            let of_bytes = (load.bytes[0] + load.bytes[1]) / 1024.0 * by.kib_ns as f64;
+            let of_each = (1.0 - array.front.of_tier()) * of_bytes / load.served.max(1.0);
+            (*servers, mean_ns.saturating_add(of_each as u64))
+        }
+        Service::Spindles { spindles, mean_ns, .. } => (*spindles, *mean_ns),
+        Service::Disks(_) => return None,
+        Service::Curve(points, _) => *points.last()?,
+    };
+    let most = load.controllers[0].max(load.controllers[1]);
+    let iops = array.queues.controllers.and_then(|controllers| controllers.iops);
+    let controller = iops.map_or(0.0, |iops| most / f64::from(iops));
+    let share =
+        |rate: f64, mean_ns: u64, count: u32| rate * mean_ns as f64 / 1e9 / f64::from(count);
+    let tier = array.front.tier;
+    let tier = tier.map_or(0.0, |tier| share(load.of_tier, tier.mean_ns, tier.servers));
+    Some(share(load.served, mean_ns, count).max(tier).max(controller).min(1.0))
+}
+
+/// The share of its fullest link that is in use; `None` where it has none with a limit.
+fn link_busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    let share = |bytes: &[f64; 2], rate: u64| (bytes[0].max(bytes[1]) / rate as f64).min(1.0);
+    let shared = array.link_bytes_per_sec.map(|rate| share(&load.bytes, rate));
+    let of_port = array.queues.port_bytes_per_sec;
+    let ports =
+        of_port.into_iter().flat_map(|rate| load.ports.iter().map(move |all| share(all, rate)));
+    shared.into_iter().chain(ports).reduce(f64::max)
+}
+
+/// What a command of a virtual disk waits in the mean for its volume's policy, in milliseconds.
+pub(crate) fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
+    let waits = &view.waits.policies;
+    let at = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok()?;
+    let PolicyWait { commands, wait_ns } = waits[at].1;
+    Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)
+}
