@@ -139,7 +139,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let waits = |party: &Party| causers.iter().all(|causer| causer.party.name != party.name);
     let all = || held.iter().flat_map(|held| held.device.tenants(&held.spell.samples));
     finding.sufferers = all().filter(waits).collect();
-    finding.changes = fix(case, &held, &causers, !finding.sufferers.is_empty());
+    finding.changes = fix(case, &held, causers, !finding.sufferers.is_empty());
     if finding.sufferers.is_empty() {
         finding.sufferers = all().collect();
     }
