@@ -225,6 +225,29 @@ fn no_line_of_nmp_is_planned_where_another_plug_in_has_the_paths() {
     }
 }
 
+/// A protocol endpoint of vVols is as deep as its own option says, and no LUN of which vendors say something.
+#[test]
+fn the_depth_of_a_protocol_endpoint_is_not_that_of_its_driver() {
+    let folder = tempfile::tempdir().unwrap();
+    let lun =
+        |name, depth, dsnro| Shown { name, vendor: "PURE", model: "FlashArray", depth, dsnro };
+    for (name, depth) in [("a", 64), ("b", 64), ("c", 32)] {
+        host(folder.path(), name, QLOGIC, &[lun("naa.624a9370aa", depth, 32)]);
+        let endpoint = lun("naa.624a9370bb", 128, 128).text();
+        let endpoint = endpoint.replace("   Is Local", "   Is VVOL PE: true\n   Is Local");
+        let file = folder.path().join(format!("{name}.txt"));
+        let told = fs::read_to_string(&file).unwrap() + &endpoint;
+        let set = told.replace("int          Depth", &format!("int   {depth}     Depth"));
+        fs::write(&file, set).unwrap();
+    }
+    let report = json(folder.path(), &[]);
+    assert_eq!(report["vendors"], serde_json::json!([]));
+    let plans = report["plans"].as_array().unwrap();
+    let plan = &plans.iter().find(|plan| plan["host"] == "c").unwrap()["plan"];
+    let module = "esxcli system module parameters set -m qlnativefc -p ql2xmaxqdepth=64";
+    assert_eq!((texts(&plan["now"]), texts(&plan["before_reboot"])), (vec![], vec![module]));
+}
+
 #[test]
 fn a_plan_without_a_majority_says_so() {
     let folder = tempfile::tempdir().unwrap();

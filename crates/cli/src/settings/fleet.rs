@@ -34,7 +34,9 @@ pub(crate) struct Known {
     pub(crate) model: String,
     /// Whether its name is the same device on each host that has it.
     pub(crate) is_comparable: bool,
-    /// What the vendor of its array says.
+    /// Whether it is a protocol endpoint of vVols.
+    is_endpoint: bool,
+    /// What the vendor of its array says, which is of LUNs.
     pub(crate) advice: Option<&'static VendorAdvice>,
     /// How many hosts see it.
     pub(crate) hosts: u32,
@@ -119,7 +121,8 @@ impl Fleet {
             devices[seen.id.index()].hosts += 1;
         }
         for device in &mut devices {
-            device.advice = VendorAdvice::of(&device.vendor, &device.model);
+            let advice = VendorAdvice::of(&device.vendor, &device.model);
+            device.advice = advice.filter(|_| !device.is_endpoint);
         }
         Ok(Self { hosts, devices, left_out })
     }
@@ -401,10 +404,12 @@ impl<'a> Reading<'a> {
         }
         device.queue_full =
             told.queue_full_sample_size.zip(told.queue_full_threshold).or(device.queue_full);
+        device.is_endpoint |= told.is_vvol_pe == Some(true);
         device.is_nmp &= told.plugin.is_none_or(|plugin| plugin == "NMP");
         let id = device.id;
         let known = &mut self.ids.known[id.index()];
         known.is_comparable &= told.is_local != Some(true);
+        known.is_endpoint |= told.is_vvol_pe == Some(true);
         if known.vendor.is_empty() && known.model.is_empty() {
             known.vendor = told.vendor.unwrap_or_default();
             known.model = told.model.unwrap_or_default();
@@ -497,8 +502,9 @@ impl<'a> Reading<'a> {
     fn depths_in_force(&mut self) {
         let host = &mut self.host;
         for (place, module) in host.drivers.iter_mut().enumerate() {
-            let behind = || host.devices.iter().filter(|device| device.module == Some(place));
-            let deepest = behind().filter_map(|device| device.max_depth).max();
+            let is_behind = |device: &&Device| device.module == Some(place) && !device.is_endpoint;
+            let behind = host.devices.iter().filter(is_behind);
+            let deepest = behind.filter_map(|device| device.max_depth).max();
             module.in_force = module.in_force.max(deepest).or(module.depth);
         }
         for device in &mut host.devices {

@@ -52,6 +52,8 @@ pub(crate) struct Device {
     pub(crate) is_nmp: bool,
     /// Whether one controller of its array at a time has it.
     pub(crate) is_active_passive: bool,
+    /// Whether it is a protocol endpoint of vVols: its depth is not that of its driver [S4].
+    pub(crate) is_endpoint: bool,
     /// The most that DQLEN was in a capture.
     pub(crate) dqlen: Option<u32>,
     /// What a capture shows that it may be set to.
@@ -72,6 +74,7 @@ impl Device {
             policy: None,
             is_nmp: true,
             is_active_passive: false,
+            is_endpoint: false,
             dqlen: None,
             reach: 0,
             is_captured: false,
@@ -193,7 +196,8 @@ impl Host {
     /// Boots with a driver's depth: devices follow it, and lowered ones as far as they may.
     pub(crate) fn boot(&mut self, module: usize, depth: u32) {
         self.drivers[module].in_force = Some(depth);
-        for device in self.devices.iter_mut().filter(|device| device.module == Some(module)) {
+        let follows = |device: &&mut Device| device.module == Some(module) && !device.is_endpoint;
+        for device in self.devices.iter_mut().filter(follows) {
             device.max_depth = device.max_depth.map(|_| device.lowered_to.min(depth));
         }
     }
