@@ -303,6 +303,10 @@ const TOPICS: &[Topic] = &[
                 "servers of an array with write_service and per_kib; a policy with max and bandwidth is a limit of a volume. The \
                 scenarios flash-array and s0-flasharray.",
             ),
+            (
+                "Leave alone",
+                "Adaptive queue depth, which has nothing to go by here. Depths, unless QUED stands above 0 while DAVG is low [S0].",
+            ),
         ],
     },
     Topic {
@@ -323,6 +327,10 @@ const TOPICS: &[Topic] = &[
                 "controllers of an array, dead_after there and of an adapter: the scenarios two-controllers and path-thrash \
                 (kavg explain path-thrash).",
             ),
+            (
+                "Leave alone",
+                "Depths: what a path that is not optimized costs is in DAVG, whatever the queues of the host.",
+            ),
         ],
     },
     Topic {
@@ -341,6 +349,7 @@ const TOPICS: &[Topic] = &[
                 "In kavg",
                 "tier and background of an array (array-tiers), snapshot_growth of a datastore's metadata.",
             ),
+            ("Leave alone", "Depths: they only move to the host what waits in the array."),
         ],
     },
     Topic {
@@ -357,6 +366,7 @@ const TOPICS: &[Topic] = &[
                 "What it holds takes no slot of the device behind. Until it is warm all goes there.",
             ),
             ("In kavg", "flash_cache of a disk: the scenario flash-cache."),
+            ("Mind", "A mean over hits and misses hides both: DAVG is of what went to the array."),
         ],
     },
     Topic {
@@ -376,6 +386,10 @@ const TOPICS: &[Topic] = &[
                 "In kavg",
                 "block of a disk, also for iodepth_batch of fio; MERGED/s: the scenario guest-block-layer.",
             ),
+            (
+                "Mind",
+                "A test inside of a guest counts its own I/Os: beside CMDS/s it seems to do more than the host sees.",
+            ),
         ],
     },
     Topic {
@@ -389,6 +403,7 @@ const TOPICS: &[Topic] = &[
             ),
             ("It shows", "In GAVG alone: what waits for a slot is in no queue that esxtop has."),
             ("In kavg", "connections and rpc_slots of a datastore: the scenario nfs-slots."),
+            ("Leave alone", "Depths of adapters: an NFS mount has none of them."),
         ],
     },
 ];
