@@ -466,7 +466,7 @@ pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts)
             return None;
         }
         let what = format!(
-            "{name} uses one of its {} paths at a time ({}): let it use all that are active, if \
+            "{name} uses one of its {} paths ({}): let it use all that are active, if \
              the array's vendor allows round robin.",
             device.paths.len(),
             paths.policy
