@@ -38,7 +38,7 @@ const STEPS: &[Step] = &[
         component: None,
         run: docs,
     },
-    Step { arguments: "test --locked --workspace", component: None, run: tests },
+    Step { arguments: "test --locked --workspace --no-fail-fast", component: None, run: tests },
 ];
 
 /// Runs every step. The last lines say what was skipped and why.
