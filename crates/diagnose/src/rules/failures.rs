@@ -1,7 +1,8 @@
 //! Commands that fail: the device answers, with an error.
 //!
 //! Single ones are everyday: a device refuses what it does not know, and the paths to it are asked
-//! whether they are there. Where most of what is sent fails, its latency says nothing of storage.
+//! whether they are there. No source has a bound; one in twenty, over several samples, is no such
+//! thing. Where most of what is sent fails, its latency says nothing of storage.
 
 use counters::Counter;
 
@@ -16,6 +17,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Part of the commands that must fail.
+const MANY: f64 = 0.05;
+/// Part of them from which on the latency is that of commands that fail.
 const MOST: f64 = 0.5;
 /// What all of them are, beyond rounding.
 const ALL: f64 = 0.99;
@@ -25,8 +28,8 @@ const BREAK: f64 = 10.0;
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let found = |device: &Device<'_>| {
         let least = device.limits.get(Threshold::AbortsPerSecond);
-        let most_fail = Spell::find(&device.busy, |sample| fails(device, sample, MOST, least));
-        let spell = all_fail(case, device).or(most_fail)?;
+        let many_fail = Spell::find(&device.busy, |sample| fails(device, sample, MANY, least));
+        let spell = all_fail(case, device).or(many_fail)?;
         judge(case, device, &spell)
     };
     case.host.devices.iter().filter_map(found).collect()
@@ -103,8 +106,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         "Find out from their sense data what the device refuses, or why it cannot.",
         vec![format!("esxcli storage core device stats get -d {}", changes::shell(name))],
     ));
-    finding.do_not =
-        vec!["Do not go by its latency: that of a failed command is no storage's.".into()];
+    if failing >= MOST * rate {
+        let latency = "Do not go by its latency: that of a failed command is no storage's.";
+        finding.do_not.push(latency.into());
+    }
     if is_lost {
         let wait =
             "Do not wait for it: no timer runs for a lost device, and what is sent fails at once.";
@@ -215,6 +220,9 @@ mod tests {
     #[test]
     fn a_few_are_everyday_and_conflicts_have_a_rule_of_their_own() {
         assert!(failing(2.0, 0.0).findings().is_empty());
+        let finding = failing(20.0, 0.0).only(Cause::Failures, &Facts::default());
+        assert!(finding.sentence.starts_with("20 % of the commands"), "{}", finding.sentence);
+        assert!(finding.do_not.is_empty(), "four of five are answered");
         failing(60.0, 60.0).only(Cause::ReservationConflicts, &Facts::default());
     }
 
