@@ -75,13 +75,11 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 
 fn fix(case: &Case<'_>, name: &str) -> Vec<crate::Change> {
     let rdm = changes::look(
-        "If it is the RDM of a Windows cluster: mark it as perennially reserved on the passive hosts.",
-        vec![format!(
-            "esxcli storage core device setconfig -d {} --perennially-reserved=true",
-            changes::shell(name)
-        )],
+        "If it is the RDM of a Windows cluster: mark it as perennially reserved on the passive hosts, where \
+         the line says whether it is.",
+        vec![format!("esxcli storage core device list -d {}", changes::shell(name))],
     )
-    .risking("None for an RDM; never for a datastore.", "The same line with false");
+    .risking("None for an RDM; never for a datastore.", "Unmark it");
     let mut fix = vec![
         changes::lock_by_ats(case.host, name, case.facts),
         changes::look(
