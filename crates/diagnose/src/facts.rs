@@ -259,10 +259,14 @@ impl ArrayFacts {
     /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
     /// host in some samples: nearly all of its time is work, so more commands add a ninth to the rate
     /// at most, and most of a command's time is wait there. An open load near what the array can do
-    /// has the first without the second.
+    /// has the first without the second; where there is no time left at all, some wait is enough.
     pub(crate) fn is_full(&self, samples: &[usize], davg_ms: f64) -> bool {
         const FULL: f64 = 0.9;
-        self.work(samples) >= FULL && self.is_slow(samples, davg_ms)
+        const SPENT: f64 = 0.99;
+        const WAITS: f64 = 1.2;
+        let work = self.work(samples);
+        work >= SPENT && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+            || work >= FULL && self.is_slow(samples, davg_ms)
     }
 
     /// Whether nearly all of the `davg_ms` is wait for others. Where each server has a queue of its

@@ -96,9 +96,11 @@ impl<'a> Slow<'a> {
             let commands = flow.rate(sample).map(|rate| rate * case.host.interval_s(sample));
             commands >= Some(limit(Threshold::MinCommands))
         };
+        let is_short = case.full_queue(device).is_some();
         let is_slow = |sample| {
             let davg = flow.davg(sample);
-            let is_known = is_known_to_be_slow(case, device, &[sample]);
+            let is_known = is_known_to_be_slow(case, device, &[sample])
+                || is_short && case.is_array_full(device, &[sample]);
             (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
                 || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
         };
