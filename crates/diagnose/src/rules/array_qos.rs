@@ -10,7 +10,9 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, Rank, Rule,
     at_rest::{ENOUGH_COMMANDS, at_rest_ms, moves_kib_ms},
-    changes, iops_limit, latency_evidence,
+    changes, iops_limit,
+    known_wait::{KnownWait, MOST},
+    latency_evidence,
     line_rate::LineRate,
     number, silence,
     steady::{
@@ -26,9 +28,6 @@ use crate::{
 };
 
 use levels::array_of;
-
-/// The part of a command's time below the host from which its wait for a policy counts.
-pub(super) const POLICY_COUNTS: f64 = 0.1;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -158,7 +157,6 @@ fn policy_wait_ms<'v, 'a: 'v>(
 /// slower: whatever else such a command waits for, less of that is more of this. A volume of VMs
 /// together is held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
     let array = facts.array.as_ref()?;
     let worlds = device.worlds.iter().filter(|w| facts.is_protocol_endpoint && !w.is_system);
@@ -170,11 +168,8 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
             None => policy_wait_ms(case, case.host.vdisks_on(device)),
         }
         .filter(|wait_ms| *wait_ms > 0.0)?;
-        let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
-        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
-        let spell = device.spell(is_held)?;
-        let davg = flow.per_command(&spell.samples, Flow::davg)?;
-        let waiting = little(flow.mean_rate(&spell.samples)?, davg - free_ms);
+        let KnownWait { spell, davg_ms: davg, free_ms, inside: waiting } =
+            KnownWait::of(device, flow, wait_ms)?;
         let times = |samples: &[usize]| Some(samples.len() as f64 * flow.mean_rate(samples)?);
         let explains =
             wait_ms * times(&device.busy)? >= MOST * (davg - free_ms) * times(&spell.samples)?;

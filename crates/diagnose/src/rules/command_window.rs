@@ -7,7 +7,9 @@
 use levels::most_first;
 
 use super::{
-    Case, Rank, Rule, array_qos::POLICY_COUNTS, changes, latency_evidence, number, sufferers,
+    Case, Rank, Rule, changes,
+    known_wait::{KnownWait, MOST},
+    latency_evidence, number, sufferers,
 };
 use crate::{
     Cause, Change, CommandWindow, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell,
@@ -20,9 +22,6 @@ pub(super) const RULE: Rule = Rule {
     reads: &[Flow::COUNTERS, Queue::COUNTERS],
     find,
 };
-
-/// The part of the time below the host from which it is the window that makes a device slow.
-const MOST: f64 = 0.5;
 
 /// A device whose commands wait for a window.
 struct Held<'a> {
@@ -37,17 +36,9 @@ struct Held<'a> {
 impl<'a> Held<'a> {
     /// As far as it counts: the samples in which commands take longer than they do without it.
     fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
-        let flow = &device.flow;
-        let window = case.facts.device(flow.name).window.as_ref()?;
-        let mean_ms = flow.per_command(&device.busy, Flow::davg)?;
-        if window.wait_ms < POLICY_COUNTS * mean_ms {
-            return None;
-        }
-        let free_ms = mean_ms - window.wait_ms;
-        let counts = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
-        let spell = device.spell(counts)?;
-        let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
-        let waiting = flow.mean_rate(&spell.samples)? * (davg_ms - free_ms) / 1000.0;
+        let window = case.facts.device(device.flow.name).window.as_ref()?;
+        let KnownWait { spell, davg_ms, inside: waiting, .. } =
+            KnownWait::of_device(device, window.wait_ms)?;
         let is_wait = waiting >= device.limits.get(Threshold::Waiting);
         is_wait.then_some(Self { device, window, spell, davg_ms, waiting })
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use levels::most_first;
 
-use super::{Case, array_qos, changes, noisy_neighbour::MODEST_SHARE, number};
+use super::{Case, changes, known_wait, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
     Party, Spell, Threshold, little,
@@ -109,7 +109,7 @@ impl<'a> Crowded<'a> {
     /// others do: what the array saves it, the policy takes.
     fn waits(&self, user: &ArrayUser) -> bool {
         let davg_ms = user.davg_ms();
-        self.is_long(davg_ms) && user.policy_wait_ms < array_qos::POLICY_COUNTS * davg_ms
+        self.is_long(davg_ms) && user.policy_wait_ms < known_wait::COUNTS * davg_ms
     }
 
     /// The finding about it, seen from the device.

@@ -8,10 +8,13 @@
 use std::collections::BTreeMap;
 
 use counters::Kind;
-use levels::{little, most_first};
+use levels::most_first;
 
 use super::{
-    Case, Rank, Rule, adapter_queue::MOST as NAMED, array_qos::POLICY_COUNTS, changes,
+    Case, Rank, Rule,
+    adapter_queue::MOST as NAMED,
+    changes,
+    known_wait::{COUNTS, KnownWait, MOST},
     latency_evidence, number,
 };
 use crate::{
@@ -26,8 +29,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// The part of the time below the host from which it is the link that makes a device slow.
-const MOST: f64 = 0.5;
 /// The share of a link in use from which it is what holds the devices, whatever else takes its time.
 const FULL: f64 = 0.9;
 
@@ -48,19 +49,11 @@ struct Held<'a> {
 impl<'a> Held<'a> {
     /// As far as it counts: the samples in which commands take longer than they do without it.
     fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
-        let flow = &device.flow;
-        let link = case.facts.device(flow.name).link.as_ref()?;
-        let mean_ms = flow.per_command(&device.busy, Flow::davg)?;
-        if link.time_ms < POLICY_COUNTS * mean_ms {
-            return None;
-        }
-        let free_ms = (mean_ms - link.time_ms).max(0.0);
-        let counts = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
-        let spell = device.spell(counts)?;
-        let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
+        let link = case.facts.device(device.flow.name).link.as_ref()?;
+        let KnownWait { spell, davg_ms, free_ms, inside } =
+            KnownWait::of_device(device, link.time_ms)?;
         let (link_ms, busy) = (davg_ms - free_ms, share(&link.busy, &spell.samples)?);
-        let inside = little(flow.mean_rate(&spell.samples)?, link_ms);
-        let least = if busy >= FULL { POLICY_COUNTS } else { MOST };
+        let least = if busy >= FULL { COUNTS } else { MOST };
         let held = Self { device, link, spell, davg_ms, link_ms, busy, inside };
         (link_ms >= least * davg_ms).then_some(held)
     }

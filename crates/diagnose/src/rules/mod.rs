@@ -17,6 +17,7 @@ mod failures;
 mod host_link;
 mod host_wait;
 mod iops_limit;
+mod known_wait;
 mod line_rate;
 mod noisy_neighbour;
 mod path_down;
