@@ -68,6 +68,9 @@ pub struct GuestCalibration {
     /// What a command counts to an IOPS limit on average, least and greatest.
     #[serde(skip)]
     pub(crate) units: [f64; 2],
+    /// What the array takes for a command of its world, in milliseconds, where known.
+    #[serde(skip)]
+    pub(crate) davg_ms: Option<f64>,
     /// The share of reads, 0 to 1, where known.
     pub read_share: Option<f64>,
     /// Whether a full queue or a limit makes its rate, which then tells nothing of what it wants.
@@ -183,6 +186,7 @@ impl GuestCalibration {
             iops,
             size_kib: row.size_kib(window),
             units: units(row, window),
+            davg_ms: tenant.world.as_ref().and_then(|world| world.per_command(window, Row::davg)),
             read_share: row.read_share(window),
             is_pinned,
             capped_at,

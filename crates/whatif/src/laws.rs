@@ -48,6 +48,9 @@ pub(crate) fn hold(
     if !is_known {
         hold_to_unknown(keys, (calibrated, arrays), rows);
     }
+    if is_held {
+        hold_to_quickest(keys, calibrated, rows);
+    }
     hold_to_hidden(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
     hold_to_what_was_seen(keys, rounding, rows);
@@ -113,6 +116,19 @@ fn hold_to_laws(
         }
     }
     is_refused
+}
+
+/// What the array holds to a rate keeps slots and none of its time from the others: behind a deeper queue these
+/// may be as quick as the array is for them now.
+fn hold_to_quickest(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
+    let guests = calibrated.iter().flat_map(|device| &device.guests);
+    for guest in guests.filter(|guest| guest.throttled_at_iops.is_none()) {
+        let place = place_in(keys, (false, &guest.vm), Counter::GuestLatency);
+        if let (Some(place), Some(davg_ms)) = (place, guest.davg_ms) {
+            let row = &mut rows[place];
+            row.low = row.low.min(davg_ms * (1.0 - keys[place].chance)).max(0.0);
+        }
+    }
 }
 
 /// What holds of an array of which nothing shows how it answers to more or fewer than were outstanding,
@@ -484,10 +500,12 @@ pub(crate) fn hold_to_whole(
 fn hold_to_sums(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
     for device in calibrated {
         let place = |counter| place_of(keys, &device.device, counter);
-        if let (Some(whole), Some(parts)) =
-            (place(Counter::Commands), rates_of(keys, calibrated, device))
-        {
+        let of_parts = |counter| place(counter).zip(places_of(keys, calibrated, device, counter));
+        if let Some((whole, parts)) = of_parts(Counter::Commands) {
             hold_to_rates(whole, &parts, rows);
+        }
+        if let Some((whole, parts)) = of_parts(Counter::GuestLatency) {
+            hold_to_means(whole, &parts, rows);
         }
         let parts = [Counter::GuestLatency, Counter::KernelLatency, Counter::DriverLatency];
         if let [Some(gavg), Some(kavg), Some(davg)] = parts.map(place) {
@@ -499,11 +517,12 @@ fn hold_to_sums(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [Simu
     }
 }
 
-/// The places of the rates of all VMs of a device, where these are all that it does.
-fn rates_of(
+/// The places of a counter of all VMs of a device, where these are all that it has and all that they have.
+fn places_of(
     keys: &[Key],
     calibrated: &[DeviceCalibration],
     device: &DeviceCalibration,
+    counter: Counter,
 ) -> Option<Vec<usize>> {
     let is_own = |vm: &str| {
         let mut others = calibrated.iter().filter(|other| other.device != device.device);
@@ -512,8 +531,28 @@ fn rates_of(
     let mut vms: Vec<&str> = device.guests.iter().map(|guest| guest.vm.as_str()).collect();
     sort(&mut vms);
     vms.dedup();
-    let place = |vm: &&str| place_in(keys, (false, vm), Counter::Commands).filter(|_| is_own(vm));
+    let place = |vm: &&str| place_in(keys, (false, vm), counter).filter(|_| is_own(vm));
     vms.iter().map(place).collect()
+}
+
+/// The latency of a device is a mean of its VMs': where it goes as far as a bound says, one of them goes as far
+/// at least, and which is not known.
+fn hold_to_means(whole: usize, parts: &[usize], rows: &mut [SimulatedRow]) {
+    let had = |row: &SimulatedRow| row.captured.unwrap_or(row.today).max(1e-9);
+    let of_whole = had(&rows[whole]);
+    let [quickest, slowest] = [rows[whole].low, rows[whole].high].map(|ms| ms / of_whole);
+    let each = || parts.iter().map(|&part| &rows[part]);
+    let least = each().map(|row| row.low / had(row)).fold(f64::INFINITY, f64::min);
+    let most = each().map(|row| row.high / had(row)).fold(0.0, f64::max);
+    for &part in parts {
+        let row = &mut rows[part];
+        if quickest < least {
+            row.low *= quickest / least;
+        }
+        if slowest > most && most > 0.0 {
+            row.high *= slowest / most;
+        }
+    }
 }
 
 /// Each of them is what the others leave of the whole.

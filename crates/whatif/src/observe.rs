@@ -3,7 +3,7 @@
 
 use counters::sorted::{sort, sort_by};
 use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
-use knobs::{CONFLICT_RETRY_NS, disk_depths};
+use knobs::{CONFLICT_RETRY_NS, DSNRO, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
 use crate::rows::{Figure, Row};
@@ -467,6 +467,26 @@ impl<'a> Device<'a> {
         let error = |variance: f64| ERRORS * (variance / samples.len().max(1) as f64).sqrt();
         empty > usual + error(usual * (1.0 - usual))
             || active > inside + error(inside * (1.0 + inside))
+    }
+
+    /// Whether its depth while VMs compete is in no sample, though they do: it is told of instants at which
+    /// their load rests, and nobody competes [S1].
+    pub(crate) fn hides_dsnro(&self, samples: &[usize]) -> bool {
+        /// Part of a latency that is no wait.
+        const NONE: f64 = 0.1;
+        let waits = || {
+            let of = |latency| self.row.per_command(samples, latency);
+            Some(of(Row::qavg)? > NONE * of(Row::gavg)?)
+        };
+        // What stands at the default may be DSNRO.
+        let is_seen = |depths: Depths| {
+            depths.lowered.is_some() || depths.base <= DSNRO.default || depths.restless
+        };
+        !self.is_nfs
+            && self.vms() > 1
+            && self.rests(samples)
+            && waits() == Some(true)
+            && !self.depths(samples).is_none_or(is_seen)
     }
 
     /// Whether that is so in most of these samples.

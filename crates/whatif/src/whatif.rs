@@ -407,6 +407,13 @@ impl<'a> Model<'a> {
                 "Something moves DQLEN of {name} (adaptive throttling or Storage I/O Control)"
             ));
         }
+        let facts = self.facts.devices.get(name);
+        if facts.is_none_or(|facts| facts.dsnro.is_none()) && device.hides_dsnro(&self.window) {
+            return Some(format!(
+                "VMs compete for {name} in bursts, and DQLEN was seen between them, so what DSNRO held it to \
+                 is not known (`esxcli storage core device list -d {name}`, --esxcli FILE, says it)"
+            ));
+        }
         let refused = device.refused(&self.window)?;
         Some(format!(
             "{refused:.0} commands a second on {name} meet SCSI reservations of other hosts and wait to \

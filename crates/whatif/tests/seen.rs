@@ -7,7 +7,7 @@ use diagnose::{DeviceFacts, Facts};
 use knobs::Line;
 use levels::Measured;
 use scenario::Scenario;
-use whatif::{Answer, Habit, Model, Question, Seen};
+use whatif::{Answer, Habit, Model, Question, Seen, Verdict};
 
 /// The only device of these hosts.
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
@@ -137,4 +137,25 @@ fn who_is_there_with_the_same_number_at_every_instant_pauses_never() {
     assert_eq!(habit("threads = 43\nthink = \"200us\""), Habit::Unknown);
     // At its driver's depth nobody knows what else it wants.
     assert_eq!(habit("threads = 300"), Habit::Unknown);
+}
+
+#[test]
+fn a_depth_that_is_seen_between_bursts_is_not_the_one_in_them() {
+    // Bursts of three VMs, each over before the next sample: DQLEN is back at the driver's depth by then, and
+    // ACTV at nothing.
+    let text = host(FLASH, 64, "threads = 24\non = \"1s\"\noff = \"1s\"\nstart = \"500ms\"\n")
+        .replace("[vm.sql]\n", "[vm.sql]\ncount = 3\n")
+        .replace("threads", "[vm.sql.workload]\nthreads");
+    let dsnro = format!("storage core device set -d {DEVICE} -O 64");
+    let recording = recorded(&scenario(&text));
+    let id = recording.find(counters::Kind::Device, DEVICE).expect("it is there");
+    let seen = recording.series(id, Counter::DeviceQDepth).expect("a column");
+    assert!(seen[1..].iter().all(|depth| *depth == 64.0), "{seen:?}");
+    let answer = ask(&recording, [1, 29], &dsnro);
+    assert_eq!(answer.verdict, Verdict::NoModel);
+    assert!(answer.simulated.sentence.contains("seen between them"), "{answer:?}");
+    let mut changed = scenario(&text);
+    changed.set(&dsnro).expect("a setting");
+    let rates = [&recording, &recorded(&changed)].map(|of| rate(of, [1, 29]));
+    assert!(rates[1] > 1.1 * rates[0], "{rates:?}");
 }
