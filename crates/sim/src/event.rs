@@ -24,8 +24,6 @@ impl<W: Watch> Machine<'_, W> {
             Action::Path { path, up, by_controller } => {
                 self.hosts[host].down.set(*path, *up, *by_controller);
                 self.turn_path(at, host, *path, *up);
-                self.hosts[host].give_back(at, *path, &mut self.outside);
-                self.drain(host, at);
             }
             Action::Cut(path) => {
                 let devices = scenario.hosts[self.hosts[host].index].config.devices.len();

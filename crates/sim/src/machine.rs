@@ -306,9 +306,10 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
-    /// A path has a reason more to be down, or one less.
+    /// A path has a reason more to be down, or one less; what was sent down it while it was cut is lost.
     pub(crate) fn turn_path(&mut self, at: Time, index: usize, path: PathId, up: bool) {
         self.hosts[index].turn_path(at, path, up, &mut self.outside);
+        self.hosts[index].give_back(at, path, &mut self.outside);
         self.drain(index, at);
     }
 
