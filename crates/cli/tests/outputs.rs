@@ -191,7 +191,7 @@ fn standard_output_that_appends_to_what_is_read_is_refused() {
     let played = text.split("[vm.sql.workload]").next().unwrap();
     let played = format!("{played}[vm.sql.workload]\nfio = \"job.fio\"\n");
     fs::write(folder.0.path().join("f.toml"), played).unwrap();
-    let job = "[a]\nrw=randread\nbs=4k\niodepth=4\nruntime=1\ntime_based=1\nsize=1g\n";
+    let job = "[a]\ndirect=1\nrw=randread\nbs=4k\niodepth=4\nruntime=1\ntime_based=1\nsize=1g\n";
     fs::write(folder.0.path().join("job.fio"), job).unwrap();
     assert_eq!(folder.shell("kavg run f.toml --seeds 2 > said").0, 0);
     let before = folder.files();

@@ -81,6 +81,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Read, Error> {
             barrier = reader.end_of(&streams)?;
         }
         streams.push(reader.stream(barrier)?);
+        reader.check_direct()?;
         warnings.extend(reader.warnings());
     }
     Ok((streams, warnings, batch))
@@ -380,14 +381,22 @@ impl<'t> Reader<'t> {
         )
     }
 
+    /// What a guest reads ahead, and what it writes back when, is in no model here.
+    fn check_direct(&self) -> Result<(), Error> {
+        const WHY: &str =
+            "without `direct=1` a guest caches what fio reads and writes, which is not modelled";
+        let is_buffered = self.get(&["buffered"]).is_none_or(|setting| setting.value != "0");
+        match is_buffered && !self.is_set("direct") {
+            true => Err(self.file.error(self.job.byte, WHY)),
+            false => Ok(()),
+        }
+    }
+
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut warn = |byte, message: &str| {
             warnings.push(self.file.error(byte, message).to_string());
         };
-        if !self.is_set("direct") {
-            warn(self.job.byte, "without direct=1 a guest caches; here every I/O goes to the disk");
-        }
         let depth = self.get(&["iodepth"]).filter(|depth| depth.value != "1");
         if let (Some(depth), Ok(false)) = (depth, self.is_asynchronous()) {
             warn(depth.byte, "`iodepth` has no effect with a synchronous ioengine");
