@@ -221,6 +221,26 @@ impl Stack {
         Ok(())
     }
 
+    /// Whether a part has nothing under way.
+    pub(crate) fn is_idle(&self, object: Object) -> bool {
+        let disks = |is_meant: &dyn Fn(&Vdisk) -> bool| {
+            self.vdisks.iter().filter(|disk| is_meant(disk)).all(Vdisk::is_idle)
+        };
+        let paths = |is_meant: &dyn Fn(&Path) -> bool| {
+            self.paths.iter().filter(|path| is_meant(path)).all(Path::is_idle)
+        };
+        match object {
+            Object::Adapter(id) => {
+                let adapter = self.adapters.get(id.index());
+                adapter.is_none_or(Adapter::is_idle) && paths(&|path| path.adapter == id)
+            }
+            Object::Device(id) => paths(&|path| path.device == id),
+            Object::Path(id) => self.paths.get(id.index()).is_none_or(Path::is_idle),
+            Object::Vm(id) => disks(&|disk| disk.vm == id),
+            Object::Vdisk(id) => self.vdisks.get(id.index()).is_none_or(Vdisk::is_idle),
+        }
+    }
+
     fn detach_paths(&mut self, drain: bool, is_meant: impl Fn(&Path) -> bool, out: &mut impl Sink) {
         for id in (0..self.paths.len()).map(PathId::new) {
             if is_meant(&self.paths[id.index()]) {

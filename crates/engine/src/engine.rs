@@ -9,7 +9,8 @@ use counters::{DeviceId, HostSnapshot, IoId, PathId, Time, VdiskId};
 use knobs::Advanced;
 
 use crate::{
-    Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State, stack::Stack,
+    Error, HostConfig, Input, Object, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State,
+    stack::Stack,
 };
 
 /// The queueing stack of one host.
@@ -194,6 +195,13 @@ impl Engine {
     pub fn takeovers(&self, path: PathId) -> Option<u32> {
         let device = self.stack.paths.get(path.index())?.device;
         self.stack.devices[device.index()].selector.takeovers()
+    }
+
+    /// Whether a part of the host has nothing under way, so that it may be attached again if it was detached. What the
+    /// host does not have has nothing.
+    #[must_use]
+    pub fn is_idle(&self, object: Object) -> bool {
+        self.stack.is_idle(object)
     }
 
     /// The depth of a virtual disk and that of its adapter; `None` when the host does not have it.

@@ -253,7 +253,7 @@ impl Selector {
     /// Goes on to the next usable one, if one is in use.
     fn turn_on(&mut self, all: &[Path]) {
         if let Some(at) = self.current() {
-            self.turn_to(self.next_usable(at, all));
+            self.turn_to(self.next_usable(at, all, |_| true));
         }
     }
 
@@ -261,10 +261,13 @@ impl Selector {
         self.in_use = at.map(|at| self.paths[at]);
     }
 
-    /// Leaves a path that does not answer, if another one is usable.
+    /// Leaves a path that does not answer for another one that is as good. Not for one to the array's other
+    /// controller: which controller has a device is no matter of one command, and to take it over and back takes longer.
     pub(crate) fn avoid(&mut self, path: PathId, all: &[Path]) {
-        if self.in_use == Some(path) {
-            self.turn_on(all);
+        if let Some(at) = self.current().filter(|_| self.in_use == Some(path)) {
+            let access = self.access(path, all);
+            let as_good = |at: usize| self.access(self.paths[at], all) == access;
+            self.turn_to(self.next_usable(at, all, as_good).or(Some(at)));
         }
     }
 
@@ -381,9 +384,15 @@ impl Selector {
         (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).min_by_key(mean)
     }
 
-    fn next_usable(&self, current: usize, all: &[Path]) -> Option<usize> {
+    fn next_usable(
+        &self,
+        current: usize,
+        all: &[Path],
+        is_meant: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         let count = self.paths.len();
-        (1..=count).map(|step| (current + step) % count).find(|&at| self.is_usable(at, all))
+        let mut others = (1..=count).map(|step| (current + step) % count);
+        others.find(|&at| is_meant(at) && self.is_usable(at, all))
     }
 
     fn is_usable(&self, at: usize, all: &[Path]) -> bool {

@@ -2,14 +2,14 @@
 //!
 //! It keeps more and more random reads outstanding, and the threshold is the latency at which throughput
 //! reaches a share of its peak [API; section 3 of `array-and-control.md`]. Here it tries the model of the array
-//! before the run begins, when nobody else is at it; policies of the array are left out. ESXi's injector does so
-//! once a day.
+//! before the run begins, when nobody else is at it; policies of the array are left out, and what it does in the
+//! background, which may be more than it can. ESXi's injector does so once a day.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use counters::{MICROSECOND, Op, SECOND, Status, Time};
 use knobs::CONGESTION_MS;
-use model::{Array, ArrayConfig, Command, VolumeConfig};
+use model::{Array, ArrayConfig, Command, Front, VolumeConfig};
 
 /// Reads that are waited for at each depth, of which the first half are not looked at.
 const READS: u32 = 131_072;
@@ -48,7 +48,8 @@ pub(crate) fn threshold_us(array: &ArrayConfig, depth: u32, share: f64) -> u32 {
 /// Reads a second with so many outstanding all the time.
 fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
     let volumes = vec![VolumeConfig::default()];
-    let mut array = Array::new(&ArrayConfig { volumes, ..array.clone() }, SEED);
+    let front = Front { background: None, ..array.front };
+    let mut array = Array::new(&ArrayConfig { volumes, front, ..array.clone() }, SEED);
     let mut place = SEED;
     let mut read = |array: &mut Array, at| {
         // Anywhere on disks of any size: Knuth's generator of 64 bits, whose high ones are good.
@@ -75,9 +76,10 @@ fn rate(array: &ArrayConfig, outstanding: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use counters::MILLISECOND;
-    use model::{ByCommand, Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
+    use model::{ByCommand, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
     use super::*;
+    use crate::Scenario;
 
     fn of(service: Service, depth: u32, share: f64) -> u32 {
         let array = ArrayConfig {
@@ -127,6 +129,21 @@ mod tests {
         let points = points.map(|(n, ms)| (n, ms * MILLISECOND)).to_vec();
         let found = of(Service::Curve(points, Spread::Constant), 80, 0.9);
         assert!(found.abs_diff(17_391) <= 170, "{found}");
+    }
+
+    #[test]
+    fn what_an_array_does_in_the_background_is_none_of_it() {
+        let host = |background: &str| {
+            let text = format!(
+                "title = \"x\"\nduration = \"1s\"\n[array.a]\nservers = 2\nservice = \"5ms\"\n{background}\n\
+                 [host.h.adapter.vmhba1]\ndriver = \"fnic\"\n[datastore.d]\ncongestion_threshold = \"90%\"\n\
+                 [vm.v]\ndisk.\"scsi0:0\".datastore = \"d\"\nworkload = {{ threads = 1 }}\n"
+            );
+            let scenario = Scenario::parse("x.toml", &text, &mut |_| Err(String::new())).unwrap();
+            format!("{:?}", scenario.hosts[0].config)
+        };
+        // More than twelve times what it can do.
+        assert_eq!(host("background = { rate = 5_000 }"), host(""));
     }
 
     #[test]

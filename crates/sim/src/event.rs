@@ -1,6 +1,6 @@
 //! What a scenario makes happen: settings, power, reboots, paths, migrations.
 
-use counters::{Time, VdiskId, VmId};
+use counters::{MILLISECOND, Time, VdiskId, VmId};
 use engine::{Input, Object, Part, VdiskConfig};
 use knobs::Knob;
 use model::FlashCache;
@@ -15,6 +15,9 @@ use crate::{
     machine::{LogLine, Logged, Machine, Player},
 };
 
+/// When it is tried again to add what was removed and still has commands under way.
+const AGAIN_NS: u64 = 10 * MILLISECOND;
+
 impl<W: Watch> Machine<'_, W> {
     /// A timed event of the scenario, on its host.
     pub(crate) fn event(&mut self, at: Time, host: usize, index: usize) {
@@ -28,6 +31,10 @@ impl<W: Watch> Machine<'_, W> {
             Action::Cut(path) => {
                 let devices = scenario.hosts[self.hosts[host].index].config.devices.len();
                 self.hosts[host].faults(devices).cut.push(*path);
+            }
+            // What was asked back of it when it went is with the array for a while.
+            Action::Attach(object) if !self.hosts[host].engine.is_idle(*object) => {
+                self.push(at + AGAIN_NS, Key::new(Class::Event, host, index as u64));
             }
             Action::Attach(object) => {
                 self.attach(at, host, *object);

@@ -100,3 +100,94 @@ fn a_path_does_not_bring_back_a_device_that_is_gone() {
     assert!(found[0] == 0.0 && found[1] > 990.0, "{found:?}: {log:?}");
     assert_eq!(log.last().map(|(at, _)| *at), Some(6), "{log:?}");
 }
+
+/// Commands of eight threads a second, in the last two seconds of ten, on an active/passive array.
+fn at_the_end(policy: &str, events: &str) -> f64 {
+    let text = format!(
+        r#"
+title = "Ends"
+duration = "10s"
+[array.a]
+servers = 8
+queue = "shared"
+service = "1ms"
+spread = "constant"
+controllers = {{ takeover = "300ms", active_passive = true }}
+[host.h.adapter.vmhba1]
+driver = "qlnativefc"
+dead_after = "100ms"
+timeout = "50ms"
+[volume.v]
+owner = 2
+[datastore.ds]
+volume = "v"
+path_policy = "{policy}"
+[vm.v]
+guest = "linux"
+disk."scsi0:0".datastore = "ds"
+workload = {{ threads = 8 }}
+[[window]]
+name = "late"
+from = "8s"
+{events}"#
+    );
+    let outcome = run(&scenario(&text), 1, &());
+    common::figure(&outcome.windows[1][0].recording, Kind::Adapter, "vmhba1", Counter::Commands)
+}
+
+/// What takes longer than a timeout because the other controller takes the volume over is not sent to the first one.
+#[test]
+fn a_host_does_not_fight_itself_for_a_volume() {
+    let path = |at, state| {
+        format!("[[event]]\nat = \"{at}s\"\npath = \"vmhba1:C0:T0:L0\"\nstate = \"{state}\"\n")
+    };
+    for policy in ["fixed", "mru", "rr"] {
+        for events in [String::new(), path(2, "down") + &path(3, "up")] {
+            let found = at_the_end(policy, &events);
+            assert!(found > 7_900.0, "{policy}, {events}: {found}");
+        }
+    }
+}
+
+/// A path that is removed and added comes back, though the array has still to do with what was asked back.
+#[test]
+fn what_is_added_again_comes_when_the_last_of_it_has_ended() {
+    for part in ["adapter = \"vmhba1\"", "path = \"vmhba1:C0:T1:L0\""] {
+        let text = format!(
+            r#"
+title = "Again"
+duration = "6s"
+[array.a]
+servers = 1
+service = "5ms"
+spread = "constant"
+[host.h.adapter.vmhba1]
+driver = "qlnativefc"
+lun_depth = 200
+[datastore.ds]
+paths = 2
+[vm.v]
+guest = "linux"
+disk."scsi0:0".datastore = "ds"
+workload = {{ threads = 200 }}
+[[window]]
+name = "late"
+from = "5s"
+[[event]]
+at = "900ms"
+path = "vmhba1:C0:T0:L0"
+state = "down"
+[[event]]
+at = "1s"
+remove = {{ {part} }}
+[[event]]
+at = "1500ms"
+add = {{ {part} }}
+"#
+        );
+        let outcome = run(&scenario(&text), 1, &());
+        let recording = &outcome.windows[1][0].recording;
+        let found = common::figure(recording, Kind::Adapter, "vmhba1", Counter::Commands);
+        assert!((found - 200.0).abs() <= 2.0, "{part}: {found}, {:?}", outcome.log);
+    }
+}
