@@ -104,8 +104,7 @@ fn more_workloads_of_a_disk_than_a_tag_can_tell_are_refused() {
 fn the_batch_of_a_job_is_that_of_the_block_layers_of_its_disks() {
     let vms = VMS.replace("count = 3", "count = 3\nguest = \"linux\"");
     let (head, _) = vms.split_once("[vm.web.workload]").unwrap();
-    let job =
-        "[vm.web.workload]\nfio = \"--name=a --ioengine=libaio --iodepth=32 --iodepth_batch=16\"";
+    let job = "[vm.web.workload]\nfio = \"--name=a --direct=1 --ioengine=libaio --iodepth=32 --iodepth_batch=16\"";
     let text = format!("{HEAD}\n{head}block = {{}}\n{job}\n");
     let scenario = common::parse("fio.toml", &text).unwrap_or_else(|error| panic!("{error}"));
     let batches = scenario.hosts[0].blocks.iter().flatten().map(|block| block.batch);
