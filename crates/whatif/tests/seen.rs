@@ -141,9 +141,11 @@ fn who_is_there_with_the_same_number_at_every_instant_pauses_never() {
 
 #[test]
 fn a_depth_that_is_seen_between_bursts_is_not_the_one_in_them() {
-    // Bursts of three VMs, each over before the next sample: DQLEN is back at the driver's depth by then, and
-    // ACTV at nothing.
-    let text = host(FLASH, 64, "threads = 24\non = \"1s\"\noff = \"1s\"\nstart = \"500ms\"\n")
+    // Bursts of three VMs, over before the next sample, the last of them alone for a while: DQLEN is back at the
+    // driver's depth by then, and ACTV at nothing.
+    const BURSTS: &str = "threads = 40\non = \"500ms\"\noff = \"1500ms\"\n\
+                          start = { first = \"0s\", every = \"200ms\" }\n";
+    let text = host(FLASH, 64, BURSTS)
         .replace("[vm.sql]\n", "[vm.sql]\ncount = 3\n")
         .replace("threads", "[vm.sql.workload]\nthreads");
     let dsnro = format!("storage core device set -d {DEVICE} -O 64");
