@@ -41,7 +41,7 @@ pub const NFS_OUTSTANDING: FixedOption =
 /// [LAMW].
 pub const STALLED_QUEUE_MS: FixedOption =
     FixedOption::new("Scsi.ScsiRestartStalledQueueLatency", 500, 1..=60_000);
-/// Commands that a session of software iSCSI has under way at most, which no line sets [ELA; reference
+/// Commands that an iSCSI session has under way at most, which no line sets [ELA; reference
 /// `array-and-control.md` section 7.5].
 pub const MAX_CMDS: FixedOption = FixedOption::new("MaxCmds", 128, 2..=2_048);
 /// The option that permits the latency policy of path selection unless it is 0: 0 in 6.7 without an update, 1 up
