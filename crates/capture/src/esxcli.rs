@@ -27,6 +27,9 @@ pub enum Esxcli {
     Options(Vec<(String, u32)>),
     /// `esxcli system version get`: the version (`7.0.3`)
     Version(String),
+    /// `esxcli iscsi adapter param get`: name and current value of each parameter; of which adapter it does
+    /// not say
+    Iscsi(Vec<(String, String)>),
 }
 
 /// A part of a datastore as `storage vmfs extent list` shows it.
@@ -80,6 +83,10 @@ pub struct NmpDevice {
     pub round_robin_iops: Option<u32>,
     /// The policy with what it goes by; `None` for a plug-in that is not one of ESXi's three.
     pub policy: Option<PathPolicy>,
+    /// Whether round robin takes paths to the other controller as well (`useANO`), where it says so.
+    pub use_ano: Option<bool>,
+    /// The path that Fixed prefers.
+    pub preferred: Option<String>,
     /// Paths in use (`vmhba37:C1:T0:L4`).
     pub working_paths: Vec<String>,
 }
@@ -194,7 +201,8 @@ const VERSION: &str = "Version";
 fn unknown(file: &str) -> Error {
     let expected = "'storage core device list', 'storage core adapter list', \
                     'storage nmp device list', 'storage vmfs extent list', 'system module \
-                    parameters list', 'system settings advanced list' or 'system version get'";
+                    parameters list', 'system settings advanced list', 'system version get' or 'iscsi \
+                    adapter param get'";
     Error::new(file, format!("this is no output of esxcli that is understood; expected {expected}"))
 }
 
@@ -358,6 +366,10 @@ impl<'a> Block<'a> {
             psp,
             round_robin_iops: iops.and_then(|iops| iops.parse().ok()),
             policy: plug_in.map(|change| policy(change.policy(), &config)),
+            use_ano: config_field(&config, "useANO").map(|value| value == "1"),
+            preferred: config_field(&config, "preferred")
+                .filter(|path| !path.is_empty())
+                .map(String::from),
             working_paths: paths
                 .split(',')
                 .map(|path| path.trim().to_owned())
@@ -367,13 +379,16 @@ impl<'a> Block<'a> {
     }
 }
 
+/// The value of a key of `Path Selection Policy Device Config`: `{policy=rr,iops=1000,useANO=0;...}`.
+fn config_field<'a>(config: &'a str, key: &str) -> Option<&'a str> {
+    let mut parts = config.split(['{', ',', ';', '}', ' ']);
+    parts.find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
+}
+
 /// What a plug-in goes by, as `Path Selection Policy Device Config` has it [ELA, BB]; what that leaves out
 /// is as the plug-in starts.
 fn policy(start: PathPolicy, config: &str) -> PathPolicy {
-    let field = |key: &str| {
-        let mut parts = config.split(['{', ',', ';', '}', ' ']);
-        parts.find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
-    };
+    let field = |key: &str| config_field(config, key);
     let number = |key| field(key).and_then(|value| value.parse::<u64>().ok());
     let small = |key| number(key).and_then(|number| u32::try_from(number).ok());
     let PathPolicy::RoundRobin { iops: iops_start, bytes: bytes_start } = start else {
@@ -499,6 +514,13 @@ impl Table {
             };
             return Some(Esxcli::Extents(self.rows.iter().map(extent).collect()));
         }
+        // The parameters of the software initiator [ELA].
+        if let (Some(name), Some(current), Some(_)) =
+            (column("Name"), column("Current"), column("Settable"))
+        {
+            let parameter = |row: &Vec<String>| (cell(row, Some(name)), cell(row, Some(current)));
+            return Some(Esxcli::Iscsi(self.rows.iter().map(parameter).collect()));
+        }
         let (name, value) = (column("Name")?, column("Value")?);
         let parameter = |row: &Vec<String>| ModuleParameter {
             name: cell(row, Some(name)),
@@ -579,9 +601,27 @@ mpx.vmhba0:C0:T0:L0
             psp: Some("VMW_PSP_RR".into()),
             round_robin_iops: Some(1000),
             policy: Some(PathPolicy::ROUND_ROBIN),
+            use_ano: Some(false),
+            preferred: None,
             working_paths: vec!["vmhba37:C1:T0:L4".into(), "vmhba37:C0:T0:L4".into()],
         };
         assert_eq!(parse_esxcli("nmp.txt", text), Ok(Esxcli::Nmp(vec![expected])));
+    }
+
+    #[test]
+    fn a_preferred_path_and_parameters_of_iscsi() {
+        let fixed = "naa.1\n   Path Selection Policy: VMW_PSP_FIXED\n   Path Selection Policy Device Config: \
+                     {preferred=vmhba3:C0:T1:L1;current=vmhba2:C0:T0:L1}\n";
+        let Ok(Esxcli::Nmp(devices)) = parse_esxcli("nmp.txt", fixed) else { panic!("no devices") };
+        assert_eq!(devices[0].preferred.as_deref(), Some("vmhba3:C0:T1:L1"));
+        assert_eq!((devices[0].policy, devices[0].use_ano), (Some(PathPolicy::Fixed), None));
+        let iscsi = "\
+Name        Current  Default  Min  Max  Settable  Inherit
+----------  -------  -------  ---  ---  --------  -------
+DelayedAck  false    true     na   na   true      false
+";
+        let expected = Esxcli::Iscsi(vec![("DelayedAck".into(), "false".into())]);
+        assert_eq!(parse_esxcli("iscsi.txt", iscsi), Ok(expected));
     }
 
     #[test]

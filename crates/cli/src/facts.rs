@@ -127,7 +127,7 @@ fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
             facts.esxi_version = Version::of_release(&release).or(facts.esxi_version);
         }
         // The diagnosis knows no option but by what it does.
-        Esxcli::Options(_) => {}
+        Esxcli::Options(_) | Esxcli::Iscsi(_) => {}
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use counters::MILLISECOND;
 use diagnose::Threshold;
-use knobs::{DSNRO, Driver, Effect, Setting};
+use knobs::{DSNRO, Driver, Effect, MAX_CMDS, Setting, Transport};
 use serde_json::{Value, json};
 use sim::Source;
 
@@ -66,8 +66,14 @@ impl Plan {
             (driver.depth_max, format!("the most that {} gives a device", driver.module)),
             (DSNRO.max, "the most that DSNRO leaves to VMs that share a device".to_owned()),
         ];
-        let (depth, bound) =
-            most.into_iter().fold(wanted, |best, most| if most.0 < best.0 { most } else { best });
+        let of_nexus = is_iscsi(driver).then(|| {
+            let what = "of an iSCSI session, which no line sets";
+            (MAX_CMDS.default, format!("{} {what}", MAX_CMDS.name))
+        });
+        let (depth, bound) = most
+            .into_iter()
+            .chain(of_nexus)
+            .fold(wanted, |best, most| if most.0 < best.0 { most } else { best });
         if depth == 0 {
             return Err(format!("a host's part is less than one command: {bound}").into());
         }
@@ -86,6 +92,11 @@ impl Plan {
         let of_driver = |set: &Setting| matches!(set, Setting::ModuleDepth { .. });
         self.settings.iter().filter(move |set| is_known || !of_driver(set))
     }
+}
+
+/// Whether commands go by a nexus with a window: what is above that waits unseen, as DAVG.
+fn is_iscsi(driver: &Driver) -> bool {
+    driver.transport == Transport::Iscsi
 }
 
 /// VMs that fit into a depth.
@@ -214,6 +225,7 @@ impl Simulated<'_> {
         let threads = asked.active.ceil();
         let think = ((threads / asked.active - 1.0) * service as f64) as u64;
         let rate = asked.active / service as f64 * 1e9;
+        let nexus = if is_iscsi(driver) { "iscsi = {}\n" } else { "" };
         let load = match is_random {
             false => format!("threads = {threads}\nthink = \"{think}ns\""),
             true => format!("arrival = \"poisson\"\nrate = {rate}"),
@@ -223,7 +235,7 @@ impl Simulated<'_> {
              sample = \"{span}ns\"\n\
              [array.a]\ncurve = [[1, \"{service}ns\"], [{taken}, \"{service}ns\"]]\n\
              lun_queue_limit = {taken}\n\
-             [host.esx]\ncount = {hosts}\n[host.esx.adapter.vmhba1]\ndriver = \"{module}\"\n\
+             [host.esx]\ncount = {hosts}\n[host.esx.adapter.vmhba1]\ndriver = \"{module}\"\n{nexus}\
              [datastore.shared]\ndevice = \"{device}\"\n\
              [vm.vm]\ncount = {all}\nguest = \"linux\"\n[vm.vm.disk.\"scsi0:1\"]\ndatastore = \"shared\"\n\
              [vm.vm.workload]\n{load}\n",
@@ -433,6 +445,24 @@ mod tests {
             let m = plan.on_host(&asked);
             assert_eq!((plan.depth, m, m * asked.hosts), (depth, on_host, all), "{lun} {active}");
         }
+    }
+
+    /// MaxCmds of an iSCSI session is less than what the driver may give, and what is sent beyond it waits unseen: 256 at a
+    /// time, of 1 ms each, take 2.
+    #[test]
+    fn a_nexus_of_software_iscsi_takes_no_more_than_max_cmds() {
+        let driver = Driver::from_module("iscsi_vmk");
+        let asked = Asked { driver, ..asked(2, 4.0, 512) };
+        let plan = Plan::of(&asked).unwrap();
+        assert_eq!((plan.depth, plan.on_host(&asked)), (128, 32));
+        assert!(plan.bound.starts_with("MaxCmds of an iSCSI session"), "{}", plan.bound);
+        for (vms, depth, ms) in [(32, 128, 1.0), (64, 256, 2.0)] {
+            let waits = Simulated { asked: &asked, vms, depth, is_random: false }.run().unwrap();
+            let davg_ms = waits.gavg_ms - waits.kavg_ms;
+            assert!((davg_ms / ms - 1.0).abs() < 0.01, "{vms}: {davg_ms}");
+        }
+        let narrow = Plan::of(&Asked { lun_depth: Some(128), ..asked }).unwrap();
+        assert_eq!(narrow.depth, 64);
     }
 
     /// Where VMs always have as many active, what does not fit waits: I/Os of all take as much longer.

@@ -180,6 +180,37 @@ fn no_host_is_planned_away_from_what_its_vendor_says() {
     assert_eq!(raised[0]["refused"], Value::Array(Vec::new()));
 }
 
+/// Throttling of a host is that of its devices, and weighed as theirs: of arrays that say different things each is
+/// heard.
+#[test]
+fn no_host_is_planned_away_from_the_throttling_that_a_vendor_says() {
+    let array = |name, vendor, model| Shown { name, vendor, model, ..SOLIDFIRE };
+    let netapp = || array("naa.600a0980", "NETAPP", "LUN C-Mode");
+    let threepar = || array("naa.60002ac0", "3PARdata", "VV");
+    let other = || array("naa.60060160", "DGC", "VRAID");
+    let plan = |devices: &[Shown], throttling: [(u32, u32); 3]| {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, (size, threshold)) in ["a", "b", "c"].into_iter().zip(throttling) {
+            host(folder.path(), name, QLOGIC, devices);
+            let file = folder.path().join(format!("{name}.txt"));
+            let options = [("QFullSampleSize", size), ("QFullThreshold", threshold)]
+                .map(|(name, value)| format!("   Path: /Disk/{name}\n   Int Value: {value}\n\n"));
+            fs::write(&file, fs::read_to_string(&file).unwrap() + &options.concat()).unwrap();
+        }
+        json(folder.path(), &[])["plans"].clone()
+    };
+    let now = |plans: &Value| plans[0]["plan"]["now"].as_array().unwrap().len();
+    let off = [(32, 8), (0, 8), (0, 8)];
+    let left = plan(&[netapp()], off);
+    assert_eq!((&left[0]["host"], now(&left)), (&"a".into(), 0));
+    let why = left[0]["refused"][0]["why"].as_str().unwrap();
+    assert!(why.starts_with("NetApp ONTAP: its vendor says 32 [KB-QF35], from which"), "{why}");
+    assert_eq!(now(&plan(&[netapp(), threepar()], [(32, 4), (0, 8), (0, 8)])), 0);
+    // Of another array nobody says anything, and what most have that is nearer is planned.
+    assert_eq!(now(&plan(&[other()], off)), 1);
+    assert_eq!(now(&plan(&[netapp()], [(0, 8), (32, 8), (32, 8)])), 1);
+}
+
 #[test]
 fn a_line_is_for_devices_of_the_vendor_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -225,6 +256,45 @@ fn no_line_of_nmp_is_planned_where_another_plug_in_has_the_paths() {
     }
 }
 
+/// A namespace of NVMe has its depth of its controller: no parameter of a driver for LUNs is set for it, and what
+/// that gives LUNs is not told by it.
+#[test]
+fn no_driver_of_luns_is_set_for_a_namespace() {
+    const NAMESPACE: &str = "eui.00e6a1234d5f0012";
+    let folder = tempfile::tempdir().unwrap();
+    let lun = |dsnro| Shown { vendor: "DGC", depth: 128, dsnro, ..SOLIDFIRE };
+    for (name, depth) in [("a", 1023), ("b", 1023), ("c", 256)] {
+        host(folder.path(), name, ISCSI, &[lun(32)]);
+        let namespace = Shown { name: NAMESPACE, vendor: "NVMe", depth, ..SOLIDFIRE }.text();
+        let namespace = namespace.replace("Plugin: NMP", "Plugin: HPP");
+        let file = folder.path().join(format!("{name}.txt"));
+        fs::write(&file, fs::read_to_string(&file).unwrap() + &namespace).unwrap();
+    }
+    let report = json(folder.path(), &[]);
+    let plan = &report["plans"][0];
+    assert_eq!((&plan["host"], &plan["plan"]["reboot"]), (&"c".into(), &false.into()));
+    assert!(plan["refused"][0]["why"].as_str().unwrap().contains("nothing tells what"), "{plan:#}");
+    // 256 is within no reach of the LUN, though the namespace has more.
+    let lines = ["-m 256", "-O 256"].map(|set| format!("storage core device set -d naa.* {set}"));
+    let [depth, dsnro] = &lines;
+    let report = json(folder.path(), &["--set", depth, "--set", dsnro]);
+    let plans = report["plans"].as_array().unwrap();
+    assert_eq!(plans.len(), 3);
+    for plan in plans {
+        let why =
+            plan["refused"].as_array().unwrap().iter().map(|one| one["why"].as_str().unwrap());
+        assert!(why.clone().all(|why| why.contains("driver")) && why.count() == 2, "{plan:#}");
+        assert_eq!(plan["plan"]["now"], serde_json::json!([]));
+    }
+    // With the driver it is.
+    let module = "system module parameters set -m iscsi_vmk -p iscsivmk_LunQDepth=256";
+    let report = json(folder.path(), &["--set", dsnro, "--set", module]);
+    for plan in report["plans"].as_array().unwrap() {
+        let after = texts(&plan["plan"]["after_reboot"]);
+        assert!(after.len() == 1 && after[0].ends_with("-O 256"), "{plan:#}");
+    }
+}
+
 /// A protocol endpoint of vVols is as deep as its own option says, and no LUN of which vendors say something.
 #[test]
 fn the_depth_of_a_protocol_endpoint_is_not_that_of_its_driver() {
@@ -246,6 +316,102 @@ fn the_depth_of_a_protocol_endpoint_is_not_that_of_its_driver() {
     let plan = &plans.iter().find(|plan| plan["host"] == "c").unwrap()["plan"];
     let module = "esxcli system module parameters set -m qlnativefc -p ql2xmaxqdepth=64";
     assert_eq!((texts(&plan["now"]), texts(&plan["before_reboot"])), (vec![], vec![module]));
+}
+
+/// DSNRO of protocol endpoints follows their option, and no line of theirs is planned beside it.
+#[test]
+fn dsnro_of_protocol_endpoints_is_their_option() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, pesnro) in [("a", 256), ("b", 256), ("c", 128)] {
+        host(folder.path(), name, ISCSI, &[Shown { vendor: "DGC", depth: 128, ..SOLIDFIRE }]);
+        let endpoint =
+            Shown { name: "naa.7", vendor: "DGC", depth: 128, dsnro: pesnro, ..SOLIDFIRE };
+        let endpoint = endpoint.text().replace("   Is Local", "   Is VVOL PE: true\n   Is Local");
+        let option = format!("   Path: /Scsi/ScsiVVolPESNRO\n   Int Value: {pesnro}\n");
+        let file = folder.path().join(format!("{name}.txt"));
+        fs::write(&file, fs::read_to_string(&file).unwrap() + &endpoint + &option).unwrap();
+    }
+    let line =
+        |value| format!("esxcli system settings advanced set -o /Scsi/ScsiVVolPESNRO -i {value}");
+    let [lines, back, why] = planned(&json(folder.path(), &[]), "c");
+    assert_eq!((lines, back, why.len()), (vec![line(256)], vec![line(128)], 0));
+    let set = "storage core device set -d naa.7 -O 250";
+    let [_, _, why] = planned(&json(folder.path(), &["--set", set]), "c");
+    assert!(why[0].contains("/Scsi/ScsiVVolPESNRO sets DSNRO of a protocol endpoint"), "{why:?}");
+}
+
+/// Writes a device as `storage nmp device list` shows it, with more outputs.
+fn nmp(folder: &Path, name: &str, (policy, config): (&str, &str), more: &str) {
+    let text = format!(
+        "   Product: VMware ESXi\n   Version: 6.7.0\n\nnaa.1\n   Storage Array Type: VMW_SATP_ALUA\n   Path Selection \
+         Policy: VMW_PSP_{policy}\n   Path Selection Policy Device Config: {{{config}}}\n   Working Paths: \
+         vmhba1:C0:T0:L1\n\n{more}"
+    );
+    fs::write(folder.join(format!("{name}.txt")), text).unwrap();
+}
+
+const ROUND_ROBIN: (&str, &str) = ("RR", "policy=rr,iops=1000,bytes=10485760,useANO=0;");
+
+#[test]
+fn the_latency_policy_waits_for_its_option() {
+    for (value, is_planned) in [(0, false), (1, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let latency = ("RR", "policy=latency,latencyEvalTime=180000,samplingCycles=16,useANO=0;");
+        ["a", "b"].into_iter().for_each(|name| nmp(folder.path(), name, latency, ""));
+        let option = format!("   Path: /Misc/EnablePSPLatencyPolicy\n   Int Value: {value}\n");
+        nmp(folder.path(), "c", ROUND_ROBIN, &option);
+        let [lines, _, why] = planned(&json(folder.path(), &[]), "c");
+        assert_eq!((lines.len(), why.is_empty()), (usize::from(is_planned), is_planned));
+        let first = "esxcli system settings advanced set -o /Misc/EnablePSPLatencyPolicy -i 1";
+        assert!(is_planned || why[0].contains(first), "{why:?}");
+    }
+}
+
+/// What kavg has no line for is told where hosts differ in it.
+#[test]
+fn other_controllers_and_delayed_acknowledgements_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, use_ano, delayed_ack) in [("a", 0, false), ("b", 0, false), ("c", 1, true)] {
+        let config = format!("policy=rr,iops=1000,bytes=10485760,useANO={use_ano};");
+        let iscsi = format!(
+            "Name        Current  Default  Min  Max  Settable  Inherit\n\
+             ----------  -------  -------  ---  ---  --------  -------\n\
+             DelayedAck  {delayed_ack:<7}  true     na   na   true      false\n"
+        );
+        nmp(folder.path(), name, ("RR", &config), &iscsi);
+    }
+    let report = json(folder.path(), &[]);
+    let told = report["differences"].as_array().unwrap().iter().map(|one| {
+        let [kind, value, host] =
+            [&one["kind"], &one["values"][1]["value"], &one["values"][1]["hosts"][0]];
+        [kind, value, host].map(|text| text.as_str().unwrap())
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(told, [["use-ano", "1", "c"], ["delayed-ack", "true", "c"]]);
+    assert_eq!(report["plans"], serde_json::json!([]));
+    let said = settings(folder.path(), &[]);
+    assert!(
+        said.code == 1 && said.out.contains("\nuseANO and DelayedAck are told alone"),
+        "{said:?}"
+    );
+    let said = settings(folder.path(), &["--plan", "esxcli"]);
+    assert!(said.err.starts_with("nothing is planned: "), "{}", said.err);
+}
+
+#[test]
+fn the_way_back_to_fixed_has_its_preferred_path() {
+    let folder = tempfile::tempdir().unwrap();
+    ["a", "b"].into_iter().for_each(|name| nmp(folder.path(), name, ROUND_ROBIN, ""));
+    let fixed = ("FIXED", "preferred=vmhba3:C0:T1:L1;current=vmhba3:C0:T1:L1");
+    nmp(folder.path(), "c", fixed, "");
+    let [lines, back, _] = planned(&json(folder.path(), &[]), "c");
+    assert_eq!(lines, ["esxcli storage nmp device set -d naa.1 -P VMW_PSP_RR"]);
+    let preferred = "storage nmp psp fixed deviceconfig set -d naa.1 -p vmhba3:C0:T1:L1";
+    let policy = "esxcli storage nmp device set -d naa.1 -P VMW_PSP_FIXED";
+    assert_eq!(back, [policy.to_owned(), format!("esxcli {preferred}")]);
+    let said = settings(folder.path(), &["--plan", "powercli"]).out;
+    let call = "# $esxcli.storage.nmp.psp.fixed.deviceconfig.set.Invoke(@{device='naa.1'; path='vmhba3:C0:T1:L1'})";
+    assert!(said.contains(call), "{said}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(crate) enum Does {
     },
     /// It shows something.
     Show(fn(&Call) -> Result<Query, Refusal>),
-    /// It takes a path into or out of use.
+    /// It takes a path into or out of use, or prefers it.
     Path,
 }
 

@@ -11,7 +11,7 @@ pub const CONFLICT_RETRY_NS: u64 = 60 * MILLISECOND;
 /// After so many tries the VMkernel gives up: "too many reservation conflicts" [ELA].
 pub const CONFLICT_RETRIES: u32 = 80;
 
-/// An advanced option that kavg knows and does not set.
+/// An option, or a parameter of software iSCSI, that kavg knows and does not set.
 #[derive(Clone, Debug)]
 pub struct FixedOption {
     /// Its name, as articles and vCenter have it.
@@ -41,6 +41,12 @@ pub const NFS_OUTSTANDING: FixedOption =
 /// [LAMW].
 pub const STALLED_QUEUE_MS: FixedOption =
     FixedOption::new("Scsi.ScsiRestartStalledQueueLatency", 500, 1..=60_000);
+/// Commands that an iSCSI session has under way at most, which no line sets [ELA; reference
+/// `array-and-control.md` section 7.5].
+pub const MAX_CMDS: FixedOption = FixedOption::new("MaxCmds", 128, 2..=2_048);
+/// The option that permits the latency policy of path selection unless it is 0: 0 in 6.7 without an update, 1 up
+/// to 8.0, and gone in 9.0 [LAMW; reference `esxi-host-stack.md` section 1.6].
+pub const ENABLE_PSP_LATENCY: &str = "/Misc/EnablePSPLatencyPolicy";
 /// Results in a window of adaptive throttling, as arrays' vendors ask for (reference
 /// `array-and-control.md` section 7.3).
 pub const QFULL_SAMPLE_SIZE: u32 = 32;

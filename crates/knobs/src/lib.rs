@@ -40,14 +40,14 @@ pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
     CONFLICT_RETRIES, CONFLICT_RETRY_NS, CONGESTION_MS, CONGESTION_MS_DEFAULT,
-    CONGESTION_PERIOD_NS, CONGESTION_SHARES, FixedOption, NFS_OUTSTANDING, QFULL_SAMPLE_SIZE,
-    RESERVE_HOLD_NS, RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
+    CONGESTION_PERIOD_NS, CONGESTION_SHARES, ENABLE_PSP_LATENCY, FixedOption, MAX_CMDS,
+    NFS_OUTSTANDING, QFULL_SAMPLE_SIZE, RESERVE_HOLD_NS, RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
 };
 pub use guest::GuestDriver;
 pub use line::{Line, manual};
 pub use manual::Manual;
 pub use names::{list, nearest, unknown};
-pub use order::Order;
+pub use order::{Order, preferred_path};
 pub use powercli::get_esxcli;
 pub use query::Query;
 pub use refusal::Refusal;

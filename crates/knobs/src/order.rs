@@ -16,6 +16,7 @@ use crate::{
     line::is_esxcli,
     lists::SHOWERS,
     names::unknown,
+    powercli,
 };
 
 /// What a line of esxcli orders.
@@ -43,6 +44,22 @@ static PATH: Command = Command {
     flag: None,
     does: Does::Path,
 };
+
+/// It is printed and not read: no host of kavg has a preferred path ("Managing Path Policies", vSphere
+/// Command-Line Interface Concepts and Examples).
+static FIXED: Command = Command {
+    words: "storage nmp psp fixed deviceconfig set",
+    options: &[('d', "device"), ('p', "path")],
+    flag: None,
+    does: Does::Path,
+};
+
+/// The line that has a device under Fixed prefer a path: for a host's shell, and for PowerCLI.
+#[must_use]
+pub fn preferred_path(device: &str, path: &str) -> [String; 2] {
+    let call = Call::new(&FIXED).with('d', device).with('p', path);
+    [format!("esxcli {}", esxcli::print(&call)), powercli::print(&call)]
+}
 
 impl Order {
     /// The words of every command, and its options.
@@ -100,6 +117,15 @@ fn path(call: &Call) -> Result<Order, Refusal> {
 mod tests {
     use super::*;
     use crate::Advanced;
+
+    #[test]
+    fn a_preferred_path_is_a_line_for_each_of_two_tools() {
+        let expected = [
+            "esxcli storage nmp psp fixed deviceconfig set -d naa.1 -p vmhba3:C0:T1:L1",
+            "$esxcli.storage.nmp.psp.fixed.deviceconfig.set.Invoke(@{device='naa.1'; path='vmhba3:C0:T1:L1'})",
+        ];
+        assert_eq!(preferred_path("naa.1", "vmhba3:C0:T1:L1"), expected);
+    }
 
     #[test]
     fn what_is_ordered_is_told_apart() {

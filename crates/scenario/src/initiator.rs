@@ -10,7 +10,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::{AdapterId, MILLISECOND};
-use knobs::{Driver, Transport};
+use knobs::{Driver, MAX_CMDS, Transport};
 use model::{InitiatorConfig, Loss, NexusConfig, WriteProtocol};
 
 use crate::{
@@ -22,11 +22,9 @@ use crate::{
 
 /// Ports of the network to which an adapter can be bound; more than anybody binds.
 const VMKNICS_MAX: u32 = 8;
-/// What the software initiator asks for, and the range of `MaxCmds` [ELA; reference 7.5].
+/// What the software initiator asks for [ELA; reference 7.5].
 const FIRST_BURST_DEFAULT: u64 = 262_144;
 const MAX_BURST_DEFAULT: u64 = 262_144;
-const MAX_CMDS_DEFAULT: u32 = 128;
-const MAX_CMDS: RangeInclusive<u32> = 2..=2_048;
 /// What a target takes in one piece that declares nothing [RFC7143].
 const MAX_XMIT_SEGMENT_DEFAULT: u64 = 8_192;
 /// Bytes of a burst, and of a piece [RFC7143].
@@ -170,9 +168,9 @@ fn iscsi(node: &Node<'_>) -> Result<Iscsi, Error> {
         "loss",
         "mtu",
     ])?;
-    let max_cmds = table.read("max_cmds", |node| node.integer32(MAX_CMDS))?;
+    let max_cmds = table.read("max_cmds", |node| node.integer32(MAX_CMDS.range))?;
     let window = table.read("window", |node| node.integer32(1..=SLOTS_MAX))?;
-    let window = max_cmds.unwrap_or(MAX_CMDS_DEFAULT).min(window.unwrap_or(u32::MAX));
+    let window = max_cmds.unwrap_or(MAX_CMDS.default).min(window.unwrap_or(u32::MAX));
     let vmknics = table.read("vmknics", |node| node.integer32(1..=VMKNICS_MAX))?.unwrap_or(1);
     let nexus = NexusConfig {
         link: None,

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct Settings {
     /// Files or folders, each called as its host, or folders of these: outputs of `esxcli storage core
     /// device list`, `storage nmp device list`, `storage core adapter list`, `system module parameters
-    /// list`, `system settings advanced list`, `system version get`, one behind the other or each in a
+    /// list`, `system settings advanced list`, `system version get`, `iscsi adapter param get`, one behind the other or each in a
     /// file; or captures of `esxtop -b`
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
@@ -88,8 +88,8 @@ fn say_what_is_not_planned(comparison: &Comparison) {
     refused.iter().for_each(|one| say(&format!("not in the plan: {one}")));
     if refused.is_empty() && comparison.plans.is_empty() && !comparison.is_well() {
         say(
-            "nothing is planned: no value is that of most hosts (--like, --set), or hosts are alike and not as \
-             vendors say; without --plan all of it is shown",
+            "nothing is planned: no value is that of most hosts (--like, --set), what differs has no line, or hosts are \
+             alike and not as vendors say; without --plan all of it is shown",
         );
     }
 }

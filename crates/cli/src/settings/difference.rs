@@ -5,7 +5,7 @@ use counters::DeviceId;
 use counters::sorted::sort_by_key;
 use knobs::{Driver, Knob, PathPolicy, Target, Version};
 
-use super::fleet::Fleet;
+use super::{fleet::Fleet, host::DELAYED_ACK};
 
 /// What a host says of one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +14,10 @@ pub(crate) enum Value {
     Set(Knob),
     /// The most that DQLEN was in a capture, where nothing says how deep the device is: it is so deep at least.
     Dqlen(DeviceId, u32),
+    /// Whether round robin takes paths to the other controller as well.
+    UseAno(DeviceId, bool),
+    /// Whether software iSCSI delays acknowledgements.
+    DelayedAck(bool),
 }
 
 /// One thing that hosts have set to different values.
@@ -44,7 +48,9 @@ impl Value {
             Self::Set(Knob::QueueFull { device: id, .. }) => device(4, id),
             Self::Set(Knob::PathPolicy { device: id, .. }) => device(5, id),
             Self::Dqlen(id, _) => device(6, id),
-            Self::Set(_) => (7, 0),
+            Self::UseAno(id, _) => device(7, id),
+            Self::DelayedAck(_) => (8, 0),
+            Self::Set(_) => (9, 0),
         }
     }
 
@@ -61,18 +67,20 @@ impl Value {
         (rank, 2 * place + usize::from(is_other))
     }
 
-    /// What sets it.
-    pub(crate) const fn knob(&self) -> Knob {
+    /// What sets it; `None` where kavg has no line for that.
+    pub(crate) const fn knob(&self) -> Option<Knob> {
         match *self {
-            Self::Set(knob) => knob,
-            Self::Dqlen(device, value) => Knob::MaxQueueDepth { device, value },
+            Self::Set(knob) => Some(knob),
+            Self::Dqlen(device, value) => Some(Knob::MaxQueueDepth { device, value }),
+            Self::UseAno(..) | Self::DelayedAck(_) => None,
         }
     }
 
     /// The device that it is of.
     pub(crate) fn device(&self) -> Option<DeviceId> {
         match self {
-            Self::Dqlen(device, _) => Some(*device),
+            Self::Dqlen(device, _) | Self::UseAno(device, _) => Some(*device),
+            Self::DelayedAck(_) => None,
             Self::Set(knob) => match knob.target() {
                 Target::Device(device) => Some(device),
                 _ => None,
@@ -90,6 +98,8 @@ impl Value {
             Self::Set(Knob::QueueFull { .. }) => "Queue Full Size/Threshold",
             Self::Set(_) => "Path Selection Policy",
             Self::Dqlen(..) => "DQLEN (captured)",
+            Self::UseAno(..) => "useANO",
+            Self::DelayedAck(_) => DELAYED_ACK,
         }
     }
 
@@ -103,6 +113,8 @@ impl Value {
             Self::Set(Knob::QueueFull { .. }) => "queue-full",
             Self::Set(_) => "path-policy",
             Self::Dqlen(..) => "dqlen",
+            Self::UseAno(..) => "use-ano",
+            Self::DelayedAck(_) => "delayed-ack",
         }
     }
 
@@ -120,6 +132,8 @@ impl Value {
                 format!("{sample_size}/{threshold}")
             }
             Self::Set(Knob::PathPolicy { policy, .. }) => policy_text(policy),
+            Self::UseAno(_, is_used) => u32::from(is_used).to_string(),
+            Self::DelayedAck(is_delayed) => is_delayed.to_string(),
             Self::Set(_) => String::new(),
         }
     }
@@ -174,6 +188,11 @@ fn all(fleet: &Fleet) -> Vec<Difference> {
             }
             _ => Value::Set(knob),
         });
+        let without_line = host
+            .devices
+            .iter()
+            .filter_map(|device| Some(Value::UseAno(device.id, device.use_ano?)));
+        let values = values.chain(without_line).chain(host.delayed_ack.map(Value::DelayedAck));
         let is_comparable = |value: &Value| {
             let device = value.device().map(|device| &fleet.devices[device.index()]);
             device.is_none_or(|device| device.is_comparable && device.hosts > 1)

@@ -11,9 +11,9 @@ use std::{
 
 use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
 use counters::{Counter, DeviceId, Kind};
-use knobs::{Advanced, Driver, Knob, VendorAdvice, Version, is_active_passive};
+use knobs::{Advanced, Driver, ENABLE_PSP_LATENCY, Knob, VendorAdvice, Version, is_active_passive};
 
-use super::host::{Device, Host, Module};
+use super::host::{DELAYED_ACK, Device, Host, Module};
 use crate::{Result, captures};
 
 /// Hosts side by side.
@@ -299,6 +299,9 @@ impl Ids {
     }
 }
 
+/// `Vendor` of a namespace of NVMe, whatever its array is called [MPT].
+const NVME: &str = "NVMe";
+
 /// A host while its outputs are read.
 struct Reading<'a> {
     host: Host,
@@ -350,6 +353,7 @@ impl<'a> Reading<'a> {
             }
             Output::Esxcli(Esxcli::Options(options)) => {
                 for (path, value) in options {
+                    self.host.forbids_latency |= path == ENABLE_PSP_LATENCY && value == 0;
                     let option = Advanced::from_path(&path);
                     let knob = option.map(|option| Knob::Advanced { option, value });
                     knob.iter().for_each(|knob| self.host.set(knob));
@@ -358,6 +362,12 @@ impl<'a> Reading<'a> {
             Output::Esxcli(Esxcli::Version(release)) => {
                 self.host.version = Version::of_release(&release);
                 self.host.release = Some(release);
+            }
+            Output::Esxcli(Esxcli::Iscsi(parameters)) => {
+                let delayed = parameters.iter().filter(|(name, _)| name == DELAYED_ACK);
+                for (_, value) in delayed {
+                    self.host.delayed_ack = self.host.delayed_ack.max(value.parse().ok());
+                }
             }
             Output::Esxcli(Esxcli::Extents(_)) => {}
             Output::Captured(Captured { devices, reach, .. }) => {
@@ -421,6 +431,8 @@ impl<'a> Reading<'a> {
     fn nmp(&mut self, told: NmpDevice) {
         let device = self.named(&told.name);
         device.policy = told.policy.or(device.policy);
+        device.use_ano = told.use_ano.or(device.use_ano);
+        device.preferred = told.preferred.or_else(|| device.preferred.take());
         device.is_active_passive |= told.satp.is_some_and(|satp| is_active_passive(&satp));
         let id = device.id;
         let adapter = told.working_paths.first().and_then(|path| path.split(':').next());
@@ -493,7 +505,12 @@ impl<'a> Reading<'a> {
         for device in &mut self.host.devices {
             let told = found.iter().find(|(id, _)| *id == device.id).and_then(|(_, of)| *of);
             let is_local = self.local.contains(&device.id);
-            device.module = told.unwrap_or(if is_local { None } else { lone });
+            // Parameters are of LUNs: a namespace of NVMe has its depth of its controller [LIST8], a protocol
+            // endpoint not that of its driver [S4], and behind which adapter a device of HPP is no output tells.
+            let is_nvme = self.ids.known[device.id.index()].vendor == NVME;
+            let is_lun = device.is_nmp && !device.is_endpoint && !is_nvme;
+            let guessed = if is_local { None } else { lone };
+            device.module = if is_lun { told.unwrap_or(guessed) } else { None };
         }
     }
 
@@ -502,8 +519,7 @@ impl<'a> Reading<'a> {
     fn depths_in_force(&mut self) {
         let host = &mut self.host;
         for (place, module) in host.drivers.iter_mut().enumerate() {
-            let is_behind = |device: &&Device| device.module == Some(place) && !device.is_endpoint;
-            let behind = host.devices.iter().filter(is_behind);
+            let behind = host.devices.iter().filter(|device| device.module == Some(place));
             let deepest = behind.filter_map(|device| device.max_depth).max();
             module.in_force = module.in_force.max(deepest).or(module.depth);
         }

@@ -3,6 +3,9 @@
 use counters::DeviceId;
 use knobs::{Advanced, Driver, IoControl, Knob, PathPolicy, Version};
 
+/// A parameter of software iSCSI [ELA; reference `array-and-control.md` section 7.5].
+pub(super) const DELAYED_ACK: &str = "DelayedAck";
+
 /// A host.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -13,6 +16,10 @@ pub(crate) struct Host {
     pub(crate) release: Option<String>,
     pub(crate) drivers: Vec<Module>,
     pub(crate) options: Vec<(Advanced, u32)>,
+    /// Whether it says that it permits no latency policy ([`knobs::ENABLE_PSP_LATENCY`]).
+    pub(crate) forbids_latency: bool,
+    /// Whether its software initiator delays acknowledgements.
+    pub(crate) delayed_ack: Option<bool>,
     /// In the order of their ids.
     pub(crate) devices: Vec<Device>,
 }
@@ -40,7 +47,7 @@ impl Module {
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) id: DeviceId,
-    /// The place in [`Host::drivers`] of what it is behind.
+    /// The place in [`Host::drivers`] of what gives it its depth.
     pub(crate) module: Option<usize>,
     pub(crate) max_depth: Option<u32>,
     /// What `-m` holds it at whatever the driver gives: of one that is as deep as that nothing.
@@ -48,11 +55,15 @@ pub(crate) struct Device {
     pub(crate) dsnro: Option<u32>,
     pub(crate) queue_full: Option<(u32, u32)>,
     pub(crate) policy: Option<PathPolicy>,
+    /// Whether round robin takes paths to the other controller as well (`useANO`).
+    pub(crate) use_ano: Option<bool>,
+    /// The path that Fixed prefers.
+    pub(crate) preferred: Option<String>,
     /// Whether NMP has its paths, and no other plug-in.
     pub(crate) is_nmp: bool,
     /// Whether one controller of its array at a time has it.
     pub(crate) is_active_passive: bool,
-    /// Whether it is a protocol endpoint of vVols: its depth is not that of its driver [S4].
+    /// Whether it is a protocol endpoint of vVols.
     pub(crate) is_endpoint: bool,
     /// The most that DQLEN was in a capture.
     pub(crate) dqlen: Option<u32>,
@@ -72,6 +83,8 @@ impl Device {
             dsnro: None,
             queue_full: None,
             policy: None,
+            use_ano: None,
+            preferred: None,
             is_nmp: true,
             is_active_passive: false,
             is_endpoint: false,
@@ -104,6 +117,8 @@ impl Host {
             release: None,
             drivers: Vec::new(),
             options: Vec::new(),
+            forbids_latency: false,
+            delayed_ack: None,
             devices: Vec::new(),
         }
     }
@@ -166,6 +181,9 @@ impl Host {
                 module.into_iter().for_each(|module| module.depth = Some(value));
             }
             Knob::Advanced { option, value } => {
+                if option == Advanced::VvolPesnro {
+                    self.endpoints_follow(value);
+                }
                 self.options.retain(|(own, _)| *own != option);
                 self.options.push((option, value));
             }
@@ -187,6 +205,14 @@ impl Host {
         }
     }
 
+    /// Endpoints have the DSNRO of their option [LAMW], but for those that a line gave another.
+    fn endpoints_follow(&mut self, pesnro: u32) {
+        let own = self.options.iter().find(|(own, _)| *own == Advanced::VvolPesnro);
+        let was = own.map_or_else(|| Advanced::VvolPesnro.default_in(self.version()), |own| own.1);
+        let follows = |device: &&mut Device| device.is_endpoint && device.dsnro == Some(was);
+        self.devices.iter_mut().filter(follows).for_each(|device| device.dsnro = Some(pesnro));
+    }
+
     fn turn(&mut self, id: DeviceId, set: impl FnOnce(&mut Device)) {
         if let Some(device) = self.device_mut(id) {
             set(device);
@@ -196,7 +222,7 @@ impl Host {
     /// Boots with a driver's depth: devices follow it, and lowered ones as far as they may.
     pub(crate) fn boot(&mut self, module: usize, depth: u32) {
         self.drivers[module].in_force = Some(depth);
-        let follows = |device: &&mut Device| device.module == Some(module) && !device.is_endpoint;
+        let follows = |device: &&mut Device| device.module == Some(module);
         for device in self.devices.iter_mut().filter(follows) {
             device.max_depth = device.max_depth.map(|_| device.lowered_to.min(depth));
         }

@@ -12,7 +12,9 @@
 
 use counters::DeviceId;
 use counters::sorted::sort;
-use knobs::{Effect, Knob, PathPolicy, PolicyChange, Setting};
+use knobs::{
+    Advanced, ENABLE_PSP_LATENCY, Effect, Knob, PathPolicy, PolicyChange, Setting, preferred_path,
+};
 
 use super::{fleet::Fleet, host::Host, wanted::Wanted};
 
@@ -34,6 +36,23 @@ pub(crate) struct Step {
     pub(crate) setting: Setting,
     /// What was set before; `None` where no output tells it.
     pub(crate) was: Option<Knob>,
+    /// A line more where Fixed preferred a path before, which its plug-in forgets with another policy: for a
+    /// shell, and for PowerCLI.
+    pub(crate) preferred: Option<[String; 2]>,
+}
+
+impl Step {
+    /// For the shell of the host.
+    pub(crate) fn esxcli(&self) -> impl Iterator<Item = String> {
+        let preferred = self.preferred.as_ref().map(|[esxcli, _]| esxcli.clone());
+        self.setting.esxcli().into_iter().chain(preferred)
+    }
+
+    /// For PowerCLI.
+    pub(crate) fn powercli(&self) -> impl Iterator<Item = String> {
+        let preferred = self.preferred.as_ref().map(|[_, powercli]| powercli.clone());
+        self.setting.powercli().into_iter().chain(preferred)
+    }
 }
 
 /// What a host is not set to, and why.
@@ -265,6 +284,14 @@ impl<'a> Planning<'a> {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
                 Some(reach) if self.is_driven(id) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
+                _ if self.host.device(id).is_some_and(|device| device.is_endpoint) => self.refuse(
+                    &knob,
+                    "it is a protocol endpoint of vVols, and nothing tells how deep it may be".into(),
+                ),
+                _ if !self.host.device(id).is_some_and(|device| device.is_nmp) => self.refuse(
+                    &knob,
+                    "HPP or another plug-in has its paths, and nothing tells what their adapters give".into(),
+                ),
                 _ => self.refuse(
                     &knob,
                     "nothing tells which driver it is behind (`storage core adapter list`, `storage \
@@ -289,7 +316,14 @@ impl<'a> Planning<'a> {
             Some(is) if refuses && value > is => {
                 let reach = self.reach(id);
                 if self.target.is_none() || reach.is_none_or(|reach| value > reach) {
-                    self.refuse(&knob, format!("its Device Max Queue Depth is {is}; set the depth of its driver as well"));
+                    let sets = match self.host.device(id).is_some_and(|device| device.is_endpoint) {
+                        true => format!(
+                            "{} sets DSNRO of a protocol endpoint",
+                            Advanced::VvolPesnro.info().path
+                        ),
+                        false => "set the depth of its driver as well".to_owned(),
+                    };
+                    self.refuse(&knob, format!("its Device Max Queue Depth is {is}; {sets}"));
                     return;
                 }
                 // It was lowered after DSNRO had been set.
@@ -302,11 +336,14 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// The depth that its driver gives a device, or at least, where a capture alone tells that.
+    /// The depth that its driver gives a device, or at least, where a capture alone tells that; where nothing
+    /// tells the driver, on the way back what it had before.
     fn reach(&self, id: DeviceId) -> Option<u32> {
         let device = self.after.device(id)?;
         let captured = device.is_captured.then_some(device.reach);
-        device.module.and_then(|module| self.after.drivers[module].in_force).or(captured)
+        let had = || self.target?.device(id)?.max_depth;
+        let gives = device.module.and_then(|module| self.after.drivers[module].in_force);
+        gives.or(captured).or_else(had)
     }
 
     fn is_driven(&self, id: DeviceId) -> bool {
@@ -344,6 +381,16 @@ impl<'a> Planning<'a> {
             self.refuse(knob, why.into());
             return false;
         }
+        if let Knob::PathPolicy { policy: PathPolicy::Latency { .. }, .. } = *knob
+            && self.host.forbids_latency
+        {
+            let why = format!(
+                "its {ENABLE_PSP_LATENCY} is 0, as it is in 6.7 before U1: set it to 1 first (`esxcli system settings \
+                 advanced set -o {ENABLE_PSP_LATENCY} -i 1`), and look again"
+            );
+            self.refuse(knob, why);
+            return false;
+        }
         match knob.check(self.host.version()) {
             Ok(()) => true,
             Err(refusal) => {
@@ -365,7 +412,9 @@ impl<'a> Planning<'a> {
         }
         let was = self.was(&knob);
         let steps = named(self.fleet, &knob, was.as_ref());
-        let steps = steps.into_iter().map(|setting| Step { setting, was });
+        let preferred = self.preferred(&knob);
+        let step = |setting| Step { setting, was, preferred: preferred.clone() };
+        let steps = steps.into_iter().map(step);
         match when {
             When::Now => self.plan.now.extend(steps),
             When::Before => {
@@ -375,6 +424,13 @@ impl<'a> Planning<'a> {
             When::After => self.plan.after_reboot.extend(steps),
         }
         self.after.set(&knob);
+    }
+
+    /// The line of the path that Fixed is to prefer again, on the way back to it.
+    fn preferred(&self, knob: &Knob) -> Option<[String; 2]> {
+        let Knob::PathPolicy { device, policy: PathPolicy::Fixed } = *knob else { return None };
+        let path = self.target?.device(device)?.preferred.as_ref()?;
+        Some(preferred_path(self.fleet.name_of(device), path))
     }
 
     /// What it was set to; a driver of which no parameter is told gave what its devices had.

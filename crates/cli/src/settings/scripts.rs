@@ -46,8 +46,8 @@ fn lines(comparison: &Comparison, form: Form) -> String {
         }
         let reboots = part(comparison, form, of, |plan| &plan.before_reboot, true);
         if !reboots.is_empty() {
-            text +=
-                "# One host after the other: maintenance mode, its lines, its reboot, its lines\n";
+            text += "# One host after the other: maintenance mode, its lines, its reboot, its lines. A script ends at \
+                 each reboot; begin anew below it.\n";
             text += &reboots;
         }
         if !text.is_empty() {
@@ -69,12 +69,18 @@ fn part(comparison: &Comparison, form: Form, of: Half, steps: Part, reboots: boo
         }
         let name = &comparison.fleet.hosts[host.host as usize].name;
         out.push_str(&format!("# {}\n", clean(name)));
-        if form == Form::Powercli {
-            out.push_str(&format!("{}\n", clean(&get_esxcli(name))));
-        }
+        let begins = match form {
+            Form::Powercli => clean(&get_esxcli(name)) + "\n",
+            Form::Esxcli | Form::Ansible => String::new(),
+        };
+        out.push_str(&begins);
         out.push_str(&typed(steps(plan), form));
         if reboots {
-            out.push_str(&format!("# reboot {}\n", clean(name)));
+            // Both shells end a script there: what is below it is refused before the reboot.
+            out.push_str(&format!("exit # reboot {}\n", clean(name)));
+        }
+        if reboots && !plan.after_reboot.is_empty() {
+            out.push_str(&format!("# {}, after its reboot\n{begins}", clean(name)));
             out.push_str(&typed(&plan.after_reboot, form));
         }
     }
@@ -82,18 +88,18 @@ fn part(comparison: &Comparison, form: Form, of: Half, steps: Part, reboots: boo
 }
 
 fn typed(steps: &[Step], form: Form) -> String {
-    let line = |step: &Step| match form {
-        Form::Powercli => step.setting.powercli(),
-        Form::Esxcli | Form::Ansible => step.setting.esxcli(),
+    let lines = |step: &Step| -> Vec<String> {
+        match form {
+            Form::Powercli => step.powercli().collect(),
+            Form::Esxcli | Form::Ansible => step.esxcli().collect(),
+        }
     };
-    steps.iter().filter_map(line).map(|line| clean(&line) + "\n").collect()
+    steps.iter().flat_map(lines).map(|line| clean(&line) + "\n").collect()
 }
 
 /// The lines of a plan, by when they are typed.
 pub(super) fn by_time(plan: &Plan) -> Value {
-    let lines = |steps: &[Step]| -> Vec<String> {
-        steps.iter().filter_map(|step| step.setting.esxcli()).collect()
-    };
+    let lines = |steps: &[Step]| -> Vec<String> { steps.iter().flat_map(Step::esxcli).collect() };
     value!({
         "now": lines(&plan.now),
         "before_reboot": lines(&plan.before_reboot),

@@ -9,7 +9,7 @@ use super::{
     Comparison,
     difference::{Difference, Value},
     fleet::Fleet,
-    plan::{HostPlan, Plan},
+    plan::{HostPlan, Plan, Step},
 };
 use crate::{
     table::Table,
@@ -20,6 +20,9 @@ use crate::{
 const ROWS: usize = 20;
 const NAMES: usize = 3;
 const LINES: usize = 6;
+
+/// Below what differs.
+const WITHOUT_LINE: &str = "useANO and DelayedAck are told alone: kavg has no line for them\n";
 
 /// All of it.
 pub(crate) fn render(comparison: &Comparison) -> String {
@@ -161,7 +164,9 @@ fn differing(comparison: &Comparison) -> String {
         let others = others.collect::<Vec<_>>().join("; ");
         table.row(vec![one.values[0].0.what().into(), of, most, others]);
     }
-    table.render() + &more(groups.len(), "row")
+    let has_no_line = groups.iter().any(|(one, _)| one.values[0].0.knob().is_none());
+    let without = if has_no_line { WITHOUT_LINE } else { "" };
+    table.render() + &more(groups.len(), "row") + without
 }
 
 /// That not all is shown.
@@ -283,8 +288,7 @@ fn steps(plan: &Plan) -> String {
         if steps.is_empty() && !(is_said && when == "before the reboot") {
             continue;
         }
-        let lines: Vec<String> =
-            steps.iter().filter_map(|step| step.setting.esxcli()).take(LINES).collect();
+        let lines: Vec<String> = steps.iter().flat_map(Step::esxcli).take(LINES).collect();
         out.push_str(&format!("   {when}\n"));
         lines.iter().for_each(|line| out.push_str(&format!("      {}\n", clean(line))));
         if steps.len() > LINES {

@@ -160,35 +160,67 @@ fn lines(names: &str, otherwise: &[Otherwise<'_>], reach: u32) -> Vec<String> {
     settings.iter().map(Setting::to_string).collect()
 }
 
-/// What a vendor says of what hosts have set to different values: of a driver what the deepest device behind it
-/// is to have.
-pub(super) fn said(fleet: &Fleet, one: &Difference) -> Option<(&'static VendorAdvice, Knob)> {
-    let knob = one.values[0].0.knob();
+/// What vendors say of what hosts have set to different values by a knob: of a driver what the deepest device behind it
+/// is to have, of throttling of the host what each says of its devices.
+pub(super) fn said(
+    fleet: &Fleet,
+    one: &Difference,
+    knob: Knob,
+) -> Vec<(&'static VendorAdvice, Knob)> {
     let hosts = one.values.iter().flat_map(|(_, hosts)| hosts);
     let hosts = hosts.map(|host| &fleet.hosts[*host as usize]);
     let devices: Vec<DeviceId> = match knob.target() {
         Target::Device(id) => vec![id],
-        _ => hosts.flat_map(|host| behind(host, knob)).collect(),
+        _ => hosts.flat_map(|host| governed(host, knob)).collect(),
     };
-    let said = devices.into_iter().filter_map(|id| {
+    let mut all: Vec<(&VendorAdvice, Knob)> = Vec::new();
+    for id in devices {
         let known = fleet.known(id);
-        let advice = known.advice?;
-        let said = advice.of_device(id, known.hosts).find_map(|said| match (knob, said) {
-            (Knob::ModuleDepth { driver, .. }, Knob::MaxQueueDepth { value, .. }) => {
-                Some(Knob::ModuleDepth { driver, value })
-            }
-            _ => said.is_kind_of(&knob).then_some(said),
-        });
-        Some((advice, said?))
-    });
-    said.max_by_key(|(_, said)| number(*said))
+        let Some(advice) = known.advice else { continue };
+        let mut said = advice.of_device(id, known.hosts);
+        let said = said.find_map(|said| as_set_by(knob, said)).map(|said| (advice, said));
+        if let Some(said) = said.filter(|said| !all.contains(said)) {
+            all.push(said);
+        }
+    }
+    if matches!(knob, Knob::ModuleDepth { .. }) {
+        levels::most_first(&mut all, |(_, said)| f64::from(number(*said)));
+        all.truncate(1);
+    }
+    all
 }
 
-/// The devices that have their depth of a driver.
-fn behind(host: &Host, knob: Knob) -> impl Iterator<Item = DeviceId> {
-    let is_it = move |module: usize| matches!(knob, Knob::ModuleDepth { driver, .. } if host.drivers[module].driver == driver);
-    let devices = host.devices.iter().filter(move |device| device.module.is_some_and(is_it));
-    devices.map(|device| device.id)
+/// What is said of a device as what another knob has to be for that; `None` where it is of something else.
+fn as_set_by(knob: Knob, said: Knob) -> Option<Knob> {
+    match (knob, said) {
+        (Knob::ModuleDepth { driver, .. }, Knob::MaxQueueDepth { value, .. }) => {
+            Some(Knob::ModuleDepth { driver, value })
+        }
+        (Knob::Advanced { option, .. }, Knob::QueueFull { sample_size, threshold, .. }) => {
+            let value = match option {
+                Advanced::QFullSampleSize => sample_size,
+                Advanced::QFullThreshold => threshold,
+                _ => return None,
+            };
+            Some(Knob::Advanced { option, value })
+        }
+        _ => said.is_kind_of(&knob).then_some(said),
+    }
+}
+
+/// The devices that have it of what is set on the host: their depth of a driver, or throttling where they have
+/// none of their own.
+fn governed(host: &Host, knob: Knob) -> impl Iterator<Item = DeviceId> {
+    let is_it = move |device: &&Device| match knob {
+        Knob::ModuleDepth { driver, .. } => {
+            device.module.is_some_and(|module| host.drivers[module].driver == driver)
+        }
+        Knob::Advanced { option: Advanced::QFullSampleSize | Advanced::QFullThreshold, .. } => {
+            device.queue_full.is_some_and(|(sample_size, _)| sample_size == 0)
+        }
+        _ => false,
+    };
+    host.devices.iter().filter(is_it).map(|device| device.id)
 }
 
 /// What is set of that of which a vendor says something: a device without adaptive throttling of its own has its
@@ -223,7 +255,8 @@ pub(super) const fn number(knob: Knob) -> u32 {
     match knob {
         Knob::MaxQueueDepth { value, .. }
         | Knob::SchedNumReqOutstanding { value, .. }
-        | Knob::ModuleDepth { value, .. } => value,
+        | Knob::ModuleDepth { value, .. }
+        | Knob::Advanced { value, .. } => value,
         Knob::QueueFull { sample_size, .. } => sample_size,
         _ => 0,
     }

@@ -44,14 +44,15 @@ pub(crate) fn wanted(
         Model::Most => {
             for one in differences {
                 let Some(most) = one.majority() else { continue };
-                let said = vendors::said(fleet, one);
+                let Some(knob) = most.knob() else { continue };
+                let said = vendors::said(fleet, one, knob);
                 for (own, hosts) in one.values.iter().filter(|(value, _)| *value != most) {
-                    let why = why_left(own, &most, said);
+                    let why = why_left(own, &most, &said);
                     for place in hosts {
                         let wanted = &mut wanted[*place as usize];
                         match &why {
-                            None => wanted.knobs.push(most.knob()),
-                            Some(why) => wanted.left.push((most.knob(), why.clone())),
+                            None => wanted.knobs.push(knob),
+                            Some(why) => wanted.left.push((knob, why.clone())),
                         }
                     }
                 }
@@ -65,10 +66,10 @@ pub(crate) fn wanted(
             for one in differences {
                 let has = |hosts: &[u32]| hosts.contains(&(place as u32));
                 let own = one.values.iter().find(|(_, hosts)| has(hosts));
-                let Some((own, _)) = own else { continue };
+                let Some(knob) = own.and_then(|(own, _)| own.knob()) else { continue };
                 let others = one.values.iter().filter(|(_, hosts)| !has(hosts));
                 for place in others.flat_map(|(_, hosts)| hosts) {
-                    wanted[*place as usize].knobs.push(own.knob());
+                    wanted[*place as usize].knobs.push(knob);
                 }
             }
         }
@@ -80,17 +81,18 @@ pub(crate) fn wanted(
 }
 
 /// Why a host is left as it is where most have something else.
-fn why_left(own: &Value, most: &Value, said: Option<(&VendorAdvice, Knob)>) -> Option<String> {
+fn why_left(own: &Value, most: &Value, said: &[(&VendorAdvice, Knob)]) -> Option<String> {
     let is_away = |said: &Knob| {
-        let [own, most, said] = [own.knob(), most.knob(), *said].map(vendors::number);
+        let [own, most] = [own, most].map(|value| value.knob().map_or(0, vendors::number));
+        let said = vendors::number(*said);
         most.abs_diff(said) > own.abs_diff(said)
     };
-    if let Some((advice, said)) = said.filter(|(_, said)| is_away(said)) {
+    if let Some((advice, said)) = said.iter().find(|(_, said)| is_away(said)) {
         return Some(format!(
             "{}: its vendor says {} [{}], from which most hosts are farther; left as it is without --set or \
              --like",
             advice.array,
-            Value::Set(said).text(),
+            Value::Set(*said).text(),
             advice.source
         ));
     }
