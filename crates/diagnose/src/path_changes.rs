@@ -13,7 +13,7 @@ pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts)
     if is == ROUND_ROBIN {
         return take_turns(host, device, paths);
     }
-    let what = format!("{}.", let_it_use_all(device, paths, ",")?);
+    let what = format!("{}.", let_it_use_all(device, paths, ", if the array's vendor")?);
     Some(change(host, device, what, &[(ROUND_ROBIN, is)]))
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn use_all_links(
     if is == ROUND_ROBIN {
         return take_turns(host, device, paths);
     }
-    let what = let_it_use_all(device, paths, ", in turn,")?;
+    let what = let_it_use_all(device, paths, ", in turn, if the vendor")?;
     let turns =
         (PolicyChange::RoundRobin(after(1)), PolicyChange::RoundRobin(PathPolicy::ROUND_ROBIN));
     Some(change(host, device, format!("{what}."), &[(ROUND_ROBIN, is), turns]))
@@ -49,7 +49,7 @@ fn of_several<'a>(device: &Device<'_>, facts: &'a Facts) -> Option<(&'a PathFact
 fn let_it_use_all(device: &Device<'_>, paths: &PathFacts, how: &str) -> Option<String> {
     (paths.working <= 1).then(|| {
         format!(
-            "{} uses one of its {} paths ({}): let it use all that are active{how} if the array's vendor allows \
+            "{} uses one of its {} paths ({}): let it use all that are active{how} allows \
              round robin",
             device.flow.name,
             device.paths.len(),

@@ -221,7 +221,7 @@ mod tests {
     fn a_few_are_everyday_and_conflicts_have_a_rule_of_their_own() {
         assert!(failing(2.0, 0.0).findings().is_empty());
         let finding = failing(20.0, 0.0).only(Cause::Failures, &Facts::default());
-        assert!(finding.sentence.starts_with("20 % of the commands"), "{}", finding.sentence);
+        assert!(finding.sentence.starts_with("20.1 % of the commands"), "{}", finding.sentence);
         assert!(finding.do_not.is_empty(), "four of five are answered");
         failing(60.0, 60.0).only(Cause::ReservationConflicts, &Facts::default());
     }
