@@ -224,12 +224,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         ),
         Why::Behind(behind) => behind.sentence(device, worst.standing),
         Why::Plain => {
-            let known = array.and_then(|array| {
-                let turns = takes_turns(case, device, samples);
-                turns
-                    .map(|turn| in_turns(array, samples, turn))
-                    .or_else(|| known_rest(array, samples, davg))
-            });
+            let known = known(case, device, samples, davg);
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
         }
     };
@@ -358,6 +353,13 @@ fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item =
         array.service_ms.map(alone),
     ];
     evidence.into_iter().flatten()
+}
+
+/// What is known of a device's array and its ports.
+fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize], davg: f64) -> Option<String> {
+    let array = case.array(device)?;
+    let turns = takes_turns(case, device, samples).map(|turn| in_turns(array, samples, turn));
+    turns.or_else(|| known_rest(array, samples, davg))
 }
 
 /// What a known array does with its time.

@@ -131,7 +131,6 @@ impl<'a> Crowded<'a> {
         let parties: Vec<Party> = holders.iter().map(|user| user.vm.clone()).collect();
         let leading = super::leading(&parties);
         let leaders: Vec<&ArrayUser> = holders.iter().take(leading.min(NAMED)).collect();
-        let size_kib = leaders.first().and_then(|user| user.size_kib);
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
@@ -167,11 +166,18 @@ impl<'a> Crowded<'a> {
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
         finding.causers = leaders.iter().copied().map(party).collect();
+        self.advise(case, &leaders, &mut finding);
+        Some(finding)
+    }
+
+    /// What is to be done about those that have most of the commands, and what not.
+    fn advise(&self, case: &Case<'_>, leaders: &[&ArrayUser], finding: &mut Finding) {
         let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
-        let whose = names(&|user| user.vm.name.clone());
+        let size_kib = leaders.first().and_then(|user| user.size_kib);
+        let whose = vms.iter().map(|vm| &*vm.name).collect::<Vec<_>>().join(", ");
         // Below what somebody sends at a rate of its own a limit has no equilibrium.
-        let asks =
-            leaders.iter().find(|user| changes::gets_what_it_asks(user.vm.iops, user.asks_iops));
+        let gets = |user: &&&ArrayUser| changes::gets_what_it_asks(user.vm.iops, user.asks_iops);
+        let asks = leaders.iter().find(gets);
         let limit = changes::limit_iops(&vms, size_kib, case.facts).filter(|_| asks.is_none());
         let moved = changes::look(
             format!("Move {whose} to another array, or give this one more (disks, controllers)."),
@@ -179,21 +185,19 @@ impl<'a> Crowded<'a> {
         )
         .risking("Moving disks loads both arrays.", "Move them back");
         finding.changes = limit.into_iter().chain([moved]).collect();
-        let not_limited = asks.map(|user| {
+        finding.do_not.extend(asks.map(|user| {
             format!(
                 "Do not hold {whose} below {} I/Os a second: {} sends them whatever is answered, and what waits \
                  grows without end.",
                 number(user.vm.iops),
                 user.vm.name
             )
-        });
-        finding.do_not = not_limited.into_iter().collect();
+        }));
         finding.do_not.push(format!(
             "Do not raise queue depths on any host of array {}: what one gains there the others \
              wait for.",
-            array.name
+            self.array.name
         ));
-        Some(finding)
     }
 }
 

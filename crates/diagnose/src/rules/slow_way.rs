@@ -1,4 +1,4 @@
-//! Time that commands lose between host and array: to segments of a session that are lost, or on paths to the controller
+//! Time that commands lose between host and array: to segments of iSCSI that are lost, or on paths to the controller
 //! that does not have their volume.
 //!
 //! Neither a queue of the host nor the array has them meanwhile, so the time is in DAVG alone (reference,
