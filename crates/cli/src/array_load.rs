@@ -6,12 +6,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Time, VdiskId};
 use diagnose::{ArrayFacts, ArrayUser, Party};
-use levels::{Flow, Measured};
-use model::{ArrayConfig, ByCommand, Controllers, Disks, PolicyWait, Queues, Service};
-use scenario::{Array, Host, Scenario};
+use levels::{Flow, Measured, Vdisk, mean};
+use model::{ArrayConfig, ByCommand, Controllers, Disks, Outage, PolicyWait, Queues, Service};
+use scenario::{Array, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
-use crate::host_links::add_bytes;
+use crate::{asks::asks, host_links::add_bytes};
 
 /// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
@@ -19,6 +19,8 @@ struct Load {
     /// Commands that servers or spindles work on, and those that a fast tier does.
     served: f64,
     of_tier: f64,
+    /// Those of `served` that nobody asked for.
+    own: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
     /// The same of each port.
@@ -30,6 +32,7 @@ struct Load {
 /// How busy each array of a scenario is in each sample, and who has commands there.
 pub(crate) fn arrays(
     scenario: &Scenario,
+    window: &Window,
     views: &[WindowView],
     samples: &[Measured],
 ) -> Vec<Arc<ArrayFacts>> {
@@ -41,7 +44,7 @@ pub(crate) fn arrays(
     let mut loads: Vec<_> = scenario.arrays.iter().map(|array| vec![idle(array); rows]).collect();
     for (index, (host, recording)) in scenario.hosts.iter().zip(samples).enumerate() {
         add_load(&mut loads, scenario, host, recording);
-        add_load_of_ports(&mut loads, index, host, recording);
+        add_load_of_ports(&mut loads, scenario, index, recording);
     }
     samples.iter().take(1).for_each(|recording| add_background(&mut loads, scenario, recording));
     let arrays = scenario.arrays.iter().zip(loads);
@@ -51,12 +54,16 @@ pub(crate) fn arrays(
             service_ms: service_ms(&array.config),
             busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
             link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
+            ports_busy: loads.iter().filter_map(|load| ports_busy(&array.config, load)).collect(),
+            own_work: loads.iter().filter_map(|load| own_work(&array.config, load)).collect(),
+            controllers: loads.iter().filter_map(|load| controllers(&array.config, load)).collect(),
             users: Vec::new(),
         })
         .collect();
     let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
-    for ((host, view), recording) in scenario.hosts.iter().zip(views).zip(samples) {
-        for (array, user) in users(host, view, recording, &crowded) {
+    for (index, (host, view)) in scenario.hosts.iter().zip(views).enumerate() {
+        let (recording, asks) = (&samples[index], asks(scenario, index, window));
+        for (array, user) in users(host, view, recording, (&crowded, &asks)) {
             arrays[array].users.push(user);
         }
     }
@@ -107,38 +114,57 @@ fn add_background(loads: &mut [Vec<Load>], scenario: &Scenario, recording: &Meas
             recording.times_ms.iter().map(|ms| Time((ms - EPOCH_MS).max(0) as u64 * MILLISECOND));
         for (load, end) in loads.iter_mut().zip(ends) {
             let begin = Time(end.0.saturating_sub(scenario.sample_ns));
-            load.served += of_each * background.rate_between(begin, end);
+            let own = of_each * background.rate_between(begin, end);
+            load.served += own;
+            load.own += own;
         }
     }
 }
 
-fn add_load_of_ports(loads: &mut [Vec<Load>], index: usize, host: &Host, recording: &Measured) {
+fn add_load_of_ports(
+    loads: &mut [Vec<Load>],
+    scenario: &Scenario,
+    index: usize,
+    recording: &Measured,
+) {
+    let host = &scenario.hosts[index];
     let rows: BTreeMap<&str, _> =
         recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
     let disks = host.config.vdisks.iter().zip(&host.targets);
-    let arrays: BTreeMap<_, _> =
-        disks.map(|(disk, target)| (disk.device.index(), target.array)).collect();
+    let targets: BTreeMap<_, _> =
+        disks.map(|(disk, target)| (disk.device.index(), *target)).collect();
     for (place, path) in host.config.paths.iter().enumerate() {
-        let (Some(&id), Some(&array)) = (rows.get(&*path.name), arrays.get(&path.device.index()))
+        let (Some(&id), Some(target)) = (rows.get(&*path.name), targets.get(&path.device.index()))
         else {
             continue;
         };
-        for (sample, load) in loads[array].iter_mut().enumerate() {
+        let owner = owner(&scenario.arrays[target.array].config, target.volume);
+        for (sample, load) in loads[target.array].iter_mut().enumerate() {
             let port = Queues::port_of(index, place, load.ports.len());
             let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
             add_bytes(&mut load.ports[port], value);
-            load.controllers[Controllers::of_port(port)] += value(Counter::Commands);
+            let controller = owner.unwrap_or(Controllers::of_port(port));
+            load.controllers[controller] += value(Counter::Commands);
         }
     }
 }
 
+/// The controller that does what is asked of a volume, whichever it comes to; `None` where it goes by that.
+fn owner(array: &ArrayConfig, volume: u32) -> Option<usize> {
+    let stays = |controllers: &Controllers| {
+        !controllers.active_passive && controllers.outages == [Outage::NONE; 2]
+    };
+    array.queues.controllers.filter(stays)?;
+    array.volumes.get(volume as usize).map(|volume| usize::from(volume.owner))
+}
+
 /// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
-/// samples of each array that count.
+/// samples of each array that count, and `asks` what comes to each disk at a rate of its own.
 fn users(
     host: &Host,
     view: &WindowView,
     recording: &Measured,
-    crowded: &[Vec<usize>],
+    (crowded, asks): (&[Vec<usize>], &[Option<f64>]),
 ) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
@@ -154,6 +180,7 @@ fn users(
             config.vms[disk.vm.index()].name == vm.name
                 && config.devices[disk.device.index()].name == *device
         });
+        let asks_iops = disks.clone().map(|(_, id)| asks[id.index()]).sum();
         let user = ArrayUser {
             host: config.name.clone(),
             device: device.clone(),
@@ -161,6 +188,7 @@ fn users(
             policy_wait_ms: disks
                 .filter_map(|(_, id)| policy_wait_ms(view, id))
                 .fold(0.0, f64::max),
+            asks_iops,
             vm,
         };
         (user.vm.iops > 0.0).then_some((array, user))
@@ -218,6 +246,29 @@ fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
     Some(share(load.served, mean_ns, count).max(tier).max(controller).min(1.0))
 }
 
+/// The mean share of servers or spindles that work for nobody who asks; `None` where none do.
+fn own_work(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    array.front.background?;
+    let (count, mean_ns) = match &array.service {
+        Service::Servers { servers, mean_ns, .. } => (*servers, *mean_ns),
+        Service::Spindles { spindles, mean_ns, .. } => (*spindles, *mean_ns),
+        _ => return None,
+    };
+    Some((load.own * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))
+}
+
+/// The share of each controller that is at work; `None` where they have no limit.
+fn controllers(array: &ArrayConfig, load: &Load) -> Option<[f64; 2]> {
+    let iops = array.queues.controllers?.iops?;
+    Some(load.controllers.map(|rate| (rate / f64::from(iops)).min(1.0)))
+}
+
+/// The share of the links of all ports together that is in use; `None` where they have no limit.
+fn ports_busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
+    let rate = array.queues.port_bytes_per_sec? as f64;
+    mean(load.ports.iter().map(|bytes| (bytes[0].max(bytes[1]) / rate).min(1.0)))
+}
+
 /// The share of its fullest link that is in use; `None` where it has none with a limit.
 fn link_busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
     let share = |bytes: &[f64; 2], rate: u64| (bytes[0].max(bytes[1]) / rate as f64).min(1.0);
@@ -234,4 +285,45 @@ pub(crate) fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
     let at = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok()?;
     let PolicyWait { commands, wait_ns } = waits[at].1;
     Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)
+}
+
+/// Volumes that get less than their own policies allow because those of all volumes of the array together have no more,
+/// by array and volume; and how many cost units a second that is.
+pub(crate) fn short_of_units(
+    scenario: &Scenario,
+    samples: &[Measured],
+) -> BTreeMap<(usize, u32), u32> {
+    const FULL: f64 = 0.95;
+    let mut used: BTreeMap<(usize, u32), f64> = BTreeMap::new();
+    for (host, recording) in scenario.hosts.iter().zip(samples) {
+        let rows = recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (&*disk.name, id));
+        let rows: BTreeMap<&str, _> = rows.collect();
+        for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
+            let name = format!("{}:{}", host.config.vms[disk.vm.index()].name, disk.name);
+            let volume = scenario.arrays[target.array].config.volumes.get(target.volume as usize);
+            let qos = volume.and_then(|volume| volume.qos.as_ref());
+            let (Some(&id), Some(qos)) = (rows.get(&*name), qos) else { continue };
+            let disk = Vdisk::of(recording, id);
+            let units = |sample| {
+                let bytes = disk.size_kib(sample).unwrap_or_default() * 1024.0;
+                Some(disk.rate(sample)? * qos.cost.of(bytes as u32) as f64 / 100.0)
+            };
+            let units = mean((0..recording.len()).map(units)).unwrap_or_default();
+            *used.entry((target.array, target.volume)).or_default() += units;
+        }
+    }
+    let mut short = BTreeMap::new();
+    for (index, Array { config, .. }) in scenario.arrays.iter().enumerate() {
+        let Some(capacity) = config.capacity else { continue };
+        let own = || used.range((index, 0)..(index + 1, 0));
+        let all: f64 = own().map(|(_, units)| units).sum();
+        let is_short = |(at, units): &(&(usize, u32), &f64)| {
+            let qos = config.volumes[at.1 as usize].qos.as_ref();
+            qos.is_some_and(|qos| **units < FULL * f64::from(qos.max))
+        };
+        if all >= FULL * f64::from(capacity.units) {
+            short.extend(own().filter(is_short).map(|(at, _)| (*at, capacity.units)));
+        }
+    }
+    short
 }

@@ -241,7 +241,7 @@ fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
     (fair >= least).then(|| format!("their latencies are alike: {fair:.3} is not below {least:.2}"))
 }
 
-/// The move after which the worst datastore is best; where none is worth it, why.
+/// The move after which the worst datastore is best, of several alike that to the idlest; where none is worth it, why.
 fn best(
     asked: &Asked,
     now: &[Load],
@@ -286,14 +286,17 @@ fn best(
     if let (true, Some((.., refusal))) = (moves.is_empty(), refused.into_iter().min()) {
         return Err(format!("no VM can go elsewhere: {refusal}"));
     }
-    // Runs end in any order; one question has one answer.
-    let order = |step: &Move| (worst(&step.after), step.from, step.to);
-    let least = moves.into_iter().min_by(|a, b| {
-        let ((a_ms, a_from, a_to), (b_ms, b_from, b_to)) = (order(a), order(b));
-        a_ms.total_cmp(&b_ms).then_with(|| (a_from, a_to, &a.vm).cmp(&(b_from, b_to, &b.vm)))
+    moves.retain(|step| worst(&step.after) < (1.0 - GAINS) * worst(now));
+    // Moves after which the worst is alike, as far as a copy is not worth the difference, differ in where they go: to the
+    // idlest, and what an earlier move brought there counts. Runs end in any order; one question has one answer.
+    let best_ms = moves.iter().map(|step| worst(&step.after)).fold(f64::INFINITY, f64::min);
+    let alike = moves.into_iter().filter(|step| worst(&step.after) <= (1.0 + GAINS) * best_ms);
+    let there_ms = |step: &Move| step.after[step.to].p90_ms.unwrap_or(0.0);
+    let idlest = alike.min_by(|a, b| {
+        let order = |step: &Move| (step.from, step.to, step.vm.clone());
+        there_ms(a).total_cmp(&there_ms(b)).then_with(|| order(a).cmp(&order(b)))
     });
-    let is_worth_it = |step: &Move| worst(&step.after) < (1.0 - GAINS) * worst(now);
-    least.filter(is_worth_it).ok_or_else(|| {
+    idlest.ok_or_else(|| {
         format!("no single move takes {:.0} % off the latency of the worst", 100.0 * GAINS)
     })
 }

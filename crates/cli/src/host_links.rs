@@ -27,12 +27,17 @@ impl<'a> HostLinks<'a> {
         let rows = recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id));
         let rows: BTreeMap<&str, _> =
             if links.is_empty() { BTreeMap::new() } else { rows.collect() };
+        // A mount of NFS has a row, and its connections none: each carries as much.
+        let mounts = recording.of_kind(Kind::NfsVolume).map(|(id, row)| (row.name.as_str(), id));
+        let mounts: BTreeMap<&str, _> = mounts.collect();
         for (place, path) in host.config.paths.iter().enumerate() {
-            let (Some(&id), Some(link)) = (rows.get(&*path.name), this.link(place)) else {
-                continue;
-            };
+            let mount = &host.config.devices[path.device.index()].name;
+            let row = rows.get(&*path.name).or_else(|| mounts.get(mount.as_str()));
+            let (Some(&id), Some(link)) = (row, this.link(place)) else { continue };
+            let like = host.config.paths.iter().filter(|other| other.device == path.device);
+            let part = if rows.contains_key(&*path.name) { 1.0 } else { 1.0 / like.count() as f64 };
             for (sample, bytes) in bytes[link].iter_mut().enumerate() {
-                let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+                let value = |counter| part * recording.value(id, counter, sample).unwrap_or(0.0);
                 this.used[place] |= value(Counter::Commands) > 0.0;
                 add_bytes(bytes, value);
             }
@@ -65,7 +70,9 @@ impl<'a> HostLinks<'a> {
         let used = paths.clone().filter(|path| self.used[path.index()]);
         let used = used.filter_map(|path| Some((self.link(path.index())?, path)));
         let (link, path) = used.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
-        let mut others = paths.map(|path| self.link(path.index())).filter(|own| *own != Some(link));
+        let others = paths.map(|path| self.link(path.index())).filter(|own| *own != Some(link));
+        let is_beside = |is: &dyn Fn(usize) -> bool| others.clone().any(|own| own.is_none_or(is));
+        let rates = &self.host.initiator.links;
         let config = &self.host.config;
         let adapter = &config.adapters[config.paths[path.index()].adapter.index()];
         Some(HostLink {
@@ -73,7 +80,8 @@ impl<'a> HostLinks<'a> {
             is_vmkernel: adapter.driver.transport == Transport::Iscsi,
             busy: self.busy[link].clone(),
             time_ms,
-            has_room_beside: others.any(|own| own.is_none_or(|own| share(own) < ROOM)),
+            has_room_beside: is_beside(&|own| share(own) < ROOM),
+            is_slower: is_beside(&|own| rates[own] > rates[link]),
         })
     }
 }

@@ -6,20 +6,22 @@ use std::{
     sync::Arc,
 };
 
-use counters::{DeviceId, DeviceKind, MILLISECOND, PathId, Time, VdiskId};
+use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, Time, VdiskId};
 use diagnose::{
-    ArrayFacts, CommandWindow, DeviceFacts, Facts, HostLink, PathFacts, Thrash, VdiskFacts,
+    ArrayFacts, CommandWindow, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay, PathFacts,
+    Thrash, VdiskFacts,
 };
-use engine::{DepthMode, DeviceConfig, Event, PathAccess, SchedPolicy};
+use engine::{DepthMode, DeviceConfig, Event, Object, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
-use levels::Measured;
-use model::{ArrayUse, Mix, PolicyWait};
+use levels::{Measured, mean};
+use model::{ArrayUse, Mix, Outage, PolicyWait};
 use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
 use crate::{
     array_load::{self, policy_wait_ms},
     array_queues::ArrayQueues,
+    asks::asks,
     host_links::HostLinks,
 };
 
@@ -164,7 +166,8 @@ pub(crate) fn facts(
     let each = scenario.arrays.iter().zip(&outcome.used[index]);
     let thrash: Vec<Option<Thrash>> = each.map(|(array, used)| thrash(array, *used)).collect();
     let (arrays, locked) =
-        (array_load::arrays(scenario, views, samples), locked_by_scsi2(scenario));
+        (array_load::arrays(scenario, window, views, samples), locked_by_scsi2(scenario));
+    let short = array_load::short_of_units(scenario, samples);
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
@@ -180,16 +183,21 @@ pub(crate) fn facts(
                 paths.entry(path.device).or_default().push(id);
             }
             let (arrays, thrash, queues, locked) = (&arrays, &thrash, &queues, &locked);
+            let (asks, short) = (asks(scenario, index, window), &short);
             let links = HostLinks::of(host, recording);
             Known {
+                scenario,
                 index,
                 host,
                 view,
+                recording,
                 arrays,
                 thrash,
                 queues,
                 links,
                 locked,
+                asks,
+                short,
                 array_of,
                 paths,
                 course,
@@ -201,9 +209,11 @@ pub(crate) fn facts(
 
 /// One host over one window.
 struct Known<'a> {
+    scenario: &'a Scenario,
     index: usize,
     host: &'a Host,
     view: &'a WindowView,
+    recording: &'a Measured,
     arrays: &'a [Arc<ArrayFacts>],
     /// What of those whose volumes go to and fro.
     thrash: &'a [Option<Thrash>],
@@ -211,6 +221,10 @@ struct Known<'a> {
     links: HostLinks<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
+    /// What comes to each virtual disk at a rate of its own.
+    asks: Vec<Option<f64>>,
+    /// By array and volume: those that policies of all volumes together hold.
+    short: &'a BTreeMap<(usize, u32), u32>,
     /// The array of each device that has a disk.
     array_of: BTreeMap<DeviceId, usize>,
     /// The paths of each device.
@@ -278,6 +292,7 @@ impl Known<'_> {
                 array,
                 array_queue,
                 window,
+                link: self.link(id),
                 silent,
                 sioc_depth,
                 ..controlled
@@ -304,6 +319,11 @@ impl Known<'_> {
             thrash,
             window: self.window(id),
             link: self.link(id),
+            lost_on_the_way: self
+                .lost_segments(id)
+                .into_iter()
+                .chain(self.other_controller(id))
+                .collect(),
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
@@ -333,14 +353,55 @@ impl Known<'_> {
         self.links.before(alive, self.mean_ms(&self.view.waits.links, id))
     }
 
+    /// What commands of a device lose to segments that are lost.
+    fn lost_segments(&self, id: DeviceId) -> Option<LostOnTheWay> {
+        let Host { config, initiator, .. } = self.host;
+        let wait_ms = self.mean_ms(&self.view.waits.losses, id);
+        let (loss, adapter) = self.paths.get(&id)?.iter().find_map(|path| {
+            let nexus = (*initiator.of_path.get(path.index())?)?;
+            Some((initiator.nexuses[nexus as usize].loss?, config.paths[path.index()].adapter))
+        })?;
+        let to = Detour::LostSegments {
+            adapter: config.adapters[adapter.index()].name.clone(),
+            share: loss.share,
+            ack_ms: loss.ack_ns as f64 / MILLISECOND as f64,
+        };
+        (wait_ms > 0.0).then_some(LostOnTheWay { to, wait_ms })
+    }
+
+    /// What commands of a device lose by paths to the controller that does not have its volume, as long as both are there.
+    fn other_controller(&self, id: DeviceId) -> Option<LostOnTheWay> {
+        let array = &self.scenario.arrays[*self.array_of.get(&id)?];
+        let controllers = array.config.queues.controllers.filter(|controllers| {
+            !controllers.active_passive && controllers.outages == [Outage::NONE; 2]
+        })?;
+        let rows: BTreeMap<&str, _> =
+            self.recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
+        let (mut all, mut by_other, mut has_optimized) = (0.0, 0.0, false);
+        for path in self.paths.get(&id)? {
+            let config = &self.host.config.paths[path.index()];
+            let is_optimized = config.access == PathAccess::Optimized;
+            has_optimized |= is_optimized
+                && !self.course.dead.contains_key(path)
+                && !self.course.detached.contains(path);
+            let Some(&row) = rows.get(&*config.name) else { continue };
+            let samples = 0..self.recording.len();
+            let rates = samples.map(|s| self.recording.value(row, Counter::Commands, s));
+            let rate = mean(rates).unwrap_or_default();
+            all += rate;
+            by_other += if is_optimized { 0.0 } else { rate };
+        }
+        let share = if all > 0.0 { by_other / all } else { 0.0 };
+        let extra_ms = controllers.extra_ns as f64 / MILLISECOND as f64;
+        let to =
+            Detour::OtherController { array: array.name.clone(), share, extra_ms, has_optimized };
+        let wait_ms = share * extra_ms;
+        (wait_ms > 0.0).then_some(LostOnTheWay { to, wait_ms })
+    }
+
     /// The mean of what commands of a device waited for something, in milliseconds.
     fn mean_ms(&self, waits: &[(VdiskId, PolicyWait)], id: DeviceId) -> f64 {
-        let vdisks = &self.host.config.vdisks;
-        let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
-        let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
-            (commands + wait.commands, wait_ns + wait.wait_ns)
-        });
-        wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
+        mean_ms(self.host, waits, id)
     }
 
     /// What one path takes, where those that are up are added.
@@ -353,7 +414,7 @@ impl Known<'_> {
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
         let config = &self.host.config;
-        let disk = &config.vdisks[id.index()];
+        let (disk, target) = (&config.vdisks[id.index()], &self.host.targets[id.index()]);
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
         VdiskFacts {
@@ -365,6 +426,8 @@ impl Known<'_> {
             policy_at_end: self.course.policies_at_end[id.index()]
                 .map(|policy| self.host.policies[policy].name.clone()),
             policy_wait_ms: policy_wait_ms(self.view, id),
+            short_of_units: self.short.get(&(target.array, target.volume)).copied(),
+            asks_iops: self.asks[id.index()],
         }
     }
 
@@ -395,6 +458,16 @@ impl Known<'_> {
             ),
         }
     }
+}
+
+/// The mean of what commands of a device of a host waited for something, in milliseconds.
+pub(crate) fn mean_ms(host: &Host, waits: &[(VdiskId, PolicyWait)], id: DeviceId) -> f64 {
+    let vdisks = &host.config.vdisks;
+    let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
+    let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
+        (commands + wait.commands, wait_ns + wait.wait_ns)
+    });
+    wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
 }
 
 /// The datastores of which some host locks the metadata by reservations, be it one that sticks.
@@ -459,6 +532,8 @@ struct Course {
     least_depth: BTreeMap<DeviceId, u32>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
+    /// Paths that were taken away by its end.
+    detached: BTreeSet<PathId>,
     /// Devices that answered nothing then, and those that were lost.
     silent: BTreeMap<DeviceId, Outages>,
     lost: BTreeMap<DeviceId, Outages>,
@@ -494,6 +569,12 @@ impl Course {
                 Action::Path { path, up, by_controller } => {
                     down.set(path, up, by_controller);
                     turn(&mut course.dead, path, down.contains(path), event.at);
+                }
+                Action::Detach { object: Object::Path(path), .. } => {
+                    course.detached.insert(path);
+                }
+                Action::Attach(Object::Path(path)) => {
+                    course.detached.remove(&path);
                 }
                 Action::Face { device, face } => {
                     turn(&mut course.silent, device, face == Face::Silent, event.at);

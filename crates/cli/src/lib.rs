@@ -15,6 +15,7 @@ use ::live::Signals;
 
 mod array_load;
 mod array_queues;
+mod asks;
 mod balance;
 mod captures;
 mod command;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceKind, EntityId, Kind};
+use counters::{Counter, DeviceId, DeviceKind, EntityId, Kind};
 use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
 use sim::WindowView;
 
-use crate::text::whole;
+use crate::{known::mean_ms, text::whole};
 
 /// The stack of all hosts over one window; `views` has one view for each host.
 pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
@@ -200,7 +200,11 @@ impl<'a> Rows<'a> {
             if device.kind == DeviceKind::Nfs {
                 let Some(id) = self.id(Kind::NfsVolume, &device.name) else { continue };
                 let flow = self.flow(id);
-                self.below(parts, index, flow.rate(0), [flow.gavg(0); 2]);
+                let on_the_way = [&self.view.waits.windows, &self.view.waits.links]
+                    .map(|waits| mean_ms(self.host, waits, DeviceId::new(index)));
+                let gavg = flow.gavg(0);
+                let inside = gavg.map(|gavg| (gavg - on_the_way.iter().sum::<f64>()).max(0.0));
+                self.below(parts, index, flow.rate(0), [gavg, inside]);
                 continue;
             }
             let Some(id) = self.id(Kind::Device, &device.name) else { continue };

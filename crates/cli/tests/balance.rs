@@ -182,3 +182,16 @@ fn what_cannot_be_balanced_is_one_line() {
         assert!(said.err.contains(says), "{options:?}: {}", said.err);
     }
 }
+
+/// Two more are idle: each gets one of the four from where a command takes 40 ms, which leaves 20 ms there.
+#[test]
+fn of_datastores_that_are_alike_each_gets_its_part() {
+    let array = "servers = 1\nservice = \"10ms\"\nspread = \"constant\"\n";
+    let idle = ["zinc", "lead"]
+        .map(|name| format!("[array.{name}]\n{array}[datastore.{name}]\narray = \"{name}\"\n"));
+    let value = balanced(&[], &idle.concat());
+    let mut to: Vec<_> =
+        value["moves"].as_array().unwrap().iter().map(|step| &step["to"]).collect();
+    to.sort_by_key(ToString::to_string);
+    assert_eq!(to, ["lead", "zinc"], "{value}");
+}

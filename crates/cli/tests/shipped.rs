@@ -39,7 +39,7 @@ fn expectations_hold_on_each_of_the_seeds_1_to_20() {
 }
 
 /// Causes below the host that no row of a capture tells from a slow array.
-const BELOW: [&str; 2] = ["command-window", "host-link"];
+const BELOW: [&str; 3] = ["command-window", "host-link", "slow-way"];
 
 type Places = BTreeSet<(String, String)>;
 
@@ -65,7 +65,7 @@ fn said(verdict: &serde_json::Value) -> (Places, Places, String, BTreeSet<String
     };
     let left = others.iter().filter(is_left).map(place).collect();
     let others = others.iter().map(place);
-    // What a guest holds back, a window below the host and the rate of a link are in no row of a capture: only a
+    // What a guest holds back, a window below the host, lost segments and the rate of a link are in no row of a capture: only a
     // run knows them.
     let told = |(cause, _): &(String, String)| {
         !cause.starts_with("virtual-") && !BELOW.contains(&&**cause)

@@ -3,8 +3,8 @@
 
 use knobs::{
     Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
-    GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy,
-    PolicyChange, Setting, get_esxcli, powershell_name, show_option,
+    GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Setting,
+    get_esxcli, powershell_name, show_option,
 };
 pub(crate) use knobs::{shell, show_device};
 
@@ -440,45 +440,6 @@ fn spread_devices(hba: &Hba<'_>, depth: u32) -> Change {
     .risking("Moving disks loads both devices.", "Move them back")
 }
 
-/// Lets a device use all its paths alike, where its policy is known not to: one path at a time, or
-/// 1,000 commands before the next one [ELA 2016-03, BB].
-pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<Change> {
-    let name = device.flow.name;
-    let paths = facts.device(name).paths.as_ref().filter(|_| device.paths.len() > 1)?;
-    let is = PolicyChange::plug_in(&paths.policy)?;
-    let round_robin = PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN);
-    let (what, to, from) = if is == round_robin {
-        let iops = paths.round_robin_iops.filter(|iops| *iops > 1)?;
-        let what = format!(
-            "Let round robin take the next path after every command of {name} instead of every \
-             {iops}: most arrays ask for that."
-        );
-        let after = |iops| PathPolicy::RoundRobin { iops, bytes: u64::MAX };
-        let from = match PathPolicy::ROUND_ROBIN {
-            PathPolicy::RoundRobin { iops: default, .. } if iops == default => {
-                PathPolicy::ROUND_ROBIN
-            }
-            _ => after(iops),
-        };
-        (what, PolicyChange::RoundRobin(after(1)), PolicyChange::RoundRobin(from))
-    } else {
-        if paths.working > 1 {
-            return None;
-        }
-        let what = format!(
-            "{name} uses one of its {} paths ({}): let it use all that are active, if \
-             the array's vendor allows round robin.",
-            device.paths.len(),
-            paths.policy
-        );
-        (what, round_robin, is)
-    };
-    let set = |policy| Setting::PathPolicy { device: name.to_string(), policy };
-    let mut change = setting(what, Some(host), vec![Step { set: set(to), undo: Some(set(from)) }]);
-    change.risk = "Paths that are not optimized must not be among the active ones.".into();
-    Some(change)
-}
-
 /// Raises the depth of PVSCSI disks inside the guest from what it is, in the words of its system
 /// where that is known [KB-PV]; `None` where both are the most already. What is set stands in no
 /// counter: where it is not known it is to be noted first.
@@ -580,8 +541,14 @@ impl Change {
 /// Holds VMs a little below the lowest of their rates with an IOPS limit on their virtual disks, so
 /// that what each wants beyond what the array allows waits in its own queue. Their commands have `size_kib` in the mean. The
 /// limit that its disks have stands in no counter: where it is not known it is to be noted first.
-pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -> Change {
+///
+/// `None` where one of them is known to send at a rate of its own and to get it: below that what waits in its queue
+/// grows without end.
+pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -> Option<Change> {
     const BELOW: f64 = 0.9;
+    if vms.iter().any(|vm| gets_what_it_asks(vm.iops, asks_iops(&vm.name, facts))) {
+        return None;
+    }
     let least = vms.iter().map(|vm| vm.iops).fold(f64::INFINITY, f64::min);
     let iops = in_cost_units(least, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
@@ -613,8 +580,23 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
         change.undo = UNDO_AS_SHOWN.into();
     }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();
+    if had.iter().any(Vec::is_empty) {
+        change.risk += " If it sends at a rate of its own, whatever is answered, what waits grows without end.";
+    }
     had.iter().flatten().for_each(|had| tell_of_policy(&mut change, had));
-    change
+    Some(change)
+}
+
+/// Whether a VM that does so many commands a second does all that it sends at a rate of its own.
+pub(crate) fn gets_what_it_asks(iops: f64, asks_iops: Option<f64>) -> bool {
+    const NEARLY: f64 = 0.95;
+    asks_iops.is_some_and(|asks_iops| asks_iops > 0.0 && iops >= NEARLY * asks_iops)
+}
+
+/// What a VM sends at a rate of its own, where that is known to be all.
+fn asks_iops(vm: &str, facts: &Facts) -> Option<f64> {
+    let own = facts.vdisks.iter().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
+    own.map(|(_, disk)| disk.asks_iops).sum()
 }
 
 /// Says of a change that sets a limit which storage policy disks lose by it.

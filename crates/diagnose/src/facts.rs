@@ -66,6 +66,8 @@ pub struct DeviceFacts {
     pub window: Option<CommandWindow>,
     /// The link of the host's own port that its commands cross.
     pub link: Option<HostLink>,
+    /// What its commands are known to lose on their way to the array and back.
+    pub lost_on_the_way: Vec<LostOnTheWay>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
@@ -107,6 +109,8 @@ pub struct HostLink {
     pub time_ms: f64,
     /// Whether another path of the device leaves by a port with room.
     pub has_room_beside: bool,
+    /// Whether another path of the device leaves by a port that carries more.
+    pub is_slower: bool,
 }
 
 impl HostLink {
@@ -115,6 +119,40 @@ impl HostLink {
         let port = if self.is_vmkernel { "a VMkernel port of " } else { "" };
         format!("the link of {port}{}", self.adapter)
     }
+}
+
+/// What commands of a device are known to lose between the host and the array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostOnTheWay {
+    /// To what.
+    pub to: Detour,
+    /// What a command loses so in the mean, in milliseconds.
+    pub wait_ms: f64,
+}
+
+/// What takes commands their time between the host and the array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Detour {
+    /// Segments of reads that are lost: the array sends the next one when the one before is acknowledged [KB-ACK].
+    LostSegments {
+        /// The adapter.
+        adapter: String,
+        /// The share of segments that are lost, 0 to 1.
+        share: f64,
+        /// How long the host keeps an acknowledgement back, in milliseconds.
+        ack_ms: f64,
+    },
+    /// Paths to the controller that does not have the volume.
+    OtherController {
+        /// The array.
+        array: String,
+        /// The share of the commands that come by those, 0 to 1.
+        share: f64,
+        /// What such a command takes longer, in milliseconds.
+        extra_ms: f64,
+        /// Whether a path to the controller that has it is up.
+        has_optimized: bool,
+    },
 }
 
 /// What is known of an array whose volumes go over to the controller that a command for them comes to, while
@@ -232,6 +270,13 @@ pub struct ArrayFacts {
     /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing
     /// where it has none.
     pub link_busy: Vec<f64>,
+    /// The mean share of the links of all its ports in use in each sample, in the fuller direction, 0 to 1;
+    /// nothing where they have no limit.
+    pub ports_busy: Vec<f64>,
+    /// The part of `busy` that it works for nobody who asks, as for a rebuild, in each sample; nothing where it does not.
+    pub own_work: Vec<f64>,
+    /// The share of each of its two controllers at work in each sample, 0 to 1; nothing where they have no limit.
+    pub controllers: Vec<[f64; 2]>,
     /// Who has commands there in [`ArrayFacts::crowded`], of all hosts; those of one device stand
     /// together.
     pub users: Vec<ArrayUser>,
@@ -250,6 +295,8 @@ pub struct ArrayUser {
     pub size_kib: Option<f64>,
     /// What each of its commands waits there for a policy (QoS), in milliseconds; 0 where it has none.
     pub policy_wait_ms: f64,
+    /// Commands a second that it sends whatever is answered; `None` where it sends the next when one is.
+    pub asks_iops: Option<f64>,
 }
 
 /// The share of the time at work from which commands meet others at an array more often than not.
@@ -289,6 +336,34 @@ impl ArrayFacts {
         (0..self.busy.len()).filter(|sample| self.work(&[*sample]) >= WORKS)
     }
 
+    /// The share of its time that it works for nobody who asks, where that is most of its work.
+    pub(crate) fn own_work(&self, samples: &[usize]) -> Option<f64> {
+        const MOST: f64 = 0.5;
+        let own = share(&self.own_work, samples)?;
+        (own >= MOST * self.work(samples)).then_some(own)
+    }
+
+    /// The controller (1 or 2) that does all it can while the other one has room, and what of its time each works:
+    /// where volumes of several hosts or devices are there, one can go over.
+    pub(crate) fn full_controller(&self, samples: &[usize]) -> Option<(usize, [f64; 2])> {
+        const FULL: f64 = 0.9;
+        const ROOM: f64 = 0.7;
+        let of = |which: usize| {
+            mean(samples.iter().map(|&sample| self.controllers.get(sample).map(|both| both[which])))
+        };
+        let both = [of(0)?, of(1)?];
+        let full = usize::from(both[1] > both[0]);
+        (both[full] >= FULL && both[1 - full] < ROOM).then_some((full + 1, both))
+    }
+
+    /// Whether the fullest of its ports' links is, and the others have room, in the mean or by turns: what all of
+    /// them together have in use.
+    pub(crate) fn uneven_ports(&self, samples: &[usize]) -> Option<f64> {
+        const ROOM: f64 = 0.9;
+        let used = share(&self.ports_busy, samples)?;
+        (self.is_held_by_its_link(samples) && used < ROOM).then_some(used)
+    }
+
     /// Whether its link has more to do than it has itself.
     pub(crate) fn is_held_by_its_link(&self, samples: &[usize]) -> bool {
         share(&self.link_busy, samples) > share(&self.busy, samples)
@@ -324,6 +399,11 @@ pub struct VdiskFacts {
     /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
     /// array holds the volume to a rate (QoS); `None` where there is no policy.
     pub policy_wait_ms: Option<f64>,
+    /// Cost units a second that all volumes with a policy of its array get together, where it is they that hold its
+    /// volume below what its own policy allows.
+    pub short_of_units: Option<u32>,
+    /// Commands a second that its guest sends whatever is answered; `None` where it sends the next when one is.
+    pub asks_iops: Option<f64>,
 }
 
 impl VdiskFacts {

@@ -63,6 +63,8 @@ pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
         limit_at_end: Some(limit),
         policy_at_end: None,
         policy_wait_ms: None,
+        short_of_units: None,
+        asks_iops: None,
     };
     Facts { vdisks: [(disk.into(), known)].into(), ..Facts::default() }
 }

@@ -40,7 +40,7 @@ pub(crate) fn headline(
             None => CANNOT_TELL.into(),
         },
         (Outcome::Idle, _) => too_little(host),
-        _ => takes_places(facts).unwrap_or_else(|| {
+        _ => takes_places(facts).or_else(|| spent(host, facts)).unwrap_or_else(|| {
             let (queues, latencies) = (queues(host, facts), latencies(host));
             format!("Nothing is wrong: no storage problem in these samples. {queues}; {latencies}.")
         }),
@@ -59,6 +59,30 @@ fn takes_places(facts: &Facts) -> Option<String> {
         queue.name(),
         number(waiting)
     ))
+}
+
+/// What is said of a full queue that is none to be deepened, for the array behind it has little left.
+fn spent(host: &Host<'_>, facts: &Facts) -> Option<String> {
+    const BUSY: f64 = 0.8;
+    host.busy_devices().find_map(|device| {
+        let (full, known) = (device.full.as_ref()?, facts.device(device.flow.name));
+        let array = known.array.as_deref()?;
+        let work = array.work(&full.spell.samples);
+        let has_less = match known.array_queue.as_ref().filter(|queue| queue.is_full()) {
+            _ if work >= BUSY => {
+                format!("array {} works {} % of the time", array.name, number(100.0 * work))
+            }
+            Some(queue) => format!("{} is full", queue.name()),
+            None => return None,
+        };
+        let place = facts.datastores.get(device.flow.name).map_or(device.flow.name, String::as_str);
+        Some(format!(
+            "Nothing is wrong in the host: {} commands wait for the {} slots of {place}, but {has_less}: a deeper queue \
+             gains little.",
+            number(full.waiting),
+            number(full.depth)
+        ))
+    })
 }
 
 /// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
@@ -265,10 +289,10 @@ fn told(text: &str, device: &str, datastore: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use counters::Kind;
+    use counters::{Kind, Status};
 
     use super::told;
-    use crate::{Facts, Thresholds, fixture::Bench};
+    use crate::{ArrayFacts, ArrayQueue, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn the_headline_names_disk_path_and_rate_beside_the_datastore() {
@@ -314,6 +338,50 @@ mod tests {
         bench.device("naa.1", 32).vm("a").iops(1_907.0).davg(16.78);
         let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
         assert!(!verdict.headline.contains("No queue is full"), "{}", verdict.headline);
+    }
+
+    #[test]
+    fn who_waits_before_an_array_that_has_little_left_is_told_so() {
+        let mut bench = Bench::new(12);
+        bench.device("naa.1", 16).vm("a").iops(14_600.0).davg(1.1).kavg(1.1);
+        let line = |busy: f64| {
+            let array = ArrayFacts {
+                name: "box".into(),
+                service_ms: Some(1.0),
+                busy: vec![busy; 12],
+                ..ArrayFacts::default()
+            };
+            let queue = ArrayQueue {
+                array: "box".into(),
+                of_port: true,
+                takes: 64,
+                inside: 64.0,
+                own: 16.0,
+                most: None,
+                shut_out: None,
+                part: None,
+                answer: Status::Busy,
+                refusals: 0.0,
+                waiting: 0.0,
+                delay_ms: 400,
+                least_delay_ms: 400,
+            };
+            let known = DeviceFacts {
+                array: Some(array.into()),
+                array_queue: Some(queue),
+                ..DeviceFacts::default()
+            };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            bench.diagnose(&Thresholds::default(), &facts).headline.clone()
+        };
+        let told = "Nothing is wrong in the host: 16.1 commands wait for the 16 slots of naa.1, but array box works 91.2 % \
+                    of the time: a deeper queue gains little.";
+        assert_eq!(line(0.912), told);
+        assert!(
+            line(0.5).contains("but the queue of a port of array box is full:"),
+            "{}",
+            line(0.5)
+        );
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod needed;
 mod number;
 mod observe;
 mod page;
+mod path_changes;
 #[cfg(test)]
 mod published;
 mod render;
@@ -43,8 +44,8 @@ pub use comparison::{
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
 pub use facts::{
-    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, DeviceFacts, Facts, HostLink, PathFacts,
-    Thrash, VdiskFacts,
+    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, Detour, DeviceFacts, Facts, HostLink,
+    LostOnTheWay, PathFacts, Thrash, VdiskFacts,
 };
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,

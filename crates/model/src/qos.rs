@@ -96,7 +96,7 @@ impl Bucket {
     pub(crate) fn grant(&mut self, arrive: Time, bytes: u32) -> Time {
         let start = self.granted.max(arrive);
         if start < HORIZON {
-            let cost = cost_of(self.cost, bytes);
+            let cost = self.cost.of(bytes);
             self.came += cost;
             self.idle_ns += start.since(self.granted.max(self.since));
             self.idle_until(start.0 / SECOND);
@@ -107,7 +107,7 @@ impl Bucket {
 
     /// What a command counts, in hundredths of a unit.
     pub(crate) fn cost_of(&self, bytes: u32) -> u64 {
-        cost_of(self.cost, bytes)
+        self.cost.of(bytes)
     }
 
     /// Grants no more of a second, of which it has got its `min` already.
@@ -198,11 +198,14 @@ impl Bucket {
     }
 }
 
-/// The cost of a command in hundredths of a unit, linear between the points of the curve.
-fn cost_of(cost: Cost, bytes: u32) -> u64 {
-    match cost {
-        Cost::Flat => 100,
-        Cost::SolidFire => solidfire_cost(bytes),
+impl Cost {
+    /// That of a command of so many bytes in hundredths of a unit, linear between the points of the curve.
+    #[must_use]
+    pub fn of(self, bytes: u32) -> u64 {
+        match self {
+            Self::Flat => 100,
+            Self::SolidFire => solidfire_cost(bytes),
+        }
     }
 }
 

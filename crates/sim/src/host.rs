@@ -233,10 +233,10 @@ impl Host {
         &self.driver.targets
     }
 
-    /// What commands of its virtual disks waited so far for room in a nexus, and what they were on links of its
-    /// ports; nothing where nothing is said of those.
-    pub(crate) fn nexus_waits(&self) -> [&[PolicyWait]; 2] {
-        self.nexuses.as_ref().map_or([&[]; 2], |nexuses| nexuses.waits())
+    /// What commands of its virtual disks waited so far for room in a nexus, what they were on links of its ports,
+    /// and what they waited for acknowledgements of lost segments; nothing where nothing is said of those.
+    pub(crate) fn nexus_waits(&self) -> [&[PolicyWait]; 3] {
+        self.nexuses.as_ref().map_or([&[]; 3], |nexuses| nexuses.waits())
     }
 
     /// Hands an input over. Commands that follow from it are on their way to the arrays then, and

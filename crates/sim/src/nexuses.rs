@@ -21,9 +21,9 @@ pub(crate) struct Nexuses {
     /// The nexus of each command that is under way by one with a window: also of those that the host has
     /// taken back, for the array goes on with them.
     under_way: BTreeMap<IoId, u32>,
-    /// Commands of each virtual disk that went by a window, and what they waited for it; and all that went,
-    /// and what they were on the link of a port.
-    waits: [Vec<PolicyWait>; 2],
+    /// Commands of each virtual disk that went by a window, and what they waited for it; and of all that went,
+    /// what they were on the link of a port, and what they waited for acknowledgements of lost segments.
+    waits: [Vec<PolicyWait>; 3],
 }
 
 /// A nexus that has so many commands under way at most.
@@ -45,7 +45,7 @@ impl Nexuses {
             of_path: config.of_path.clone(),
             windows: windows.collect(),
             under_way: BTreeMap::new(),
-            waits: [(); 2].map(|()| vec![PolicyWait::default(); disks]),
+            waits: [(); 3].map(|()| vec![PolicyWait::default(); disks]),
         };
         (!config.nexuses.is_empty()).then(|| Box::new(nexuses))
     }
@@ -68,6 +68,9 @@ impl Nexuses {
         let on_link = &mut self.waits[1][sent.vdisk.index()];
         on_link.commands += 1;
         on_link.wait_ns += carried.link_ns;
+        let on_losses = &mut self.waits[2][sent.vdisk.index()];
+        on_losses.commands += 1;
+        on_losses.wait_ns += u64::from(carried.lost).saturating_mul(carried.ack_ns);
         Some(carried)
     }
 
@@ -91,9 +94,9 @@ impl Nexuses {
         Some(sent)
     }
 
-    /// Commands of each virtual disk that went by a window so far, and what they waited for it; and all that
-    /// went, and what they were on the link of a port.
-    pub(crate) fn waits(&self) -> [&[PolicyWait]; 2] {
+    /// Commands of each virtual disk that went by a window so far, and what they waited for it; and of all that
+    /// went, what they were on the link of a port, and what they waited for acknowledgements of lost segments.
+    pub(crate) fn waits(&self) -> [&[PolicyWait]; 3] {
         self.waits.each_ref().map(Vec::as_slice)
     }
 }
@@ -134,7 +137,7 @@ mod tests {
         assert_eq!(nexuses.answered(Time(7), IoId::new(0, 0), is_wanted).map(|_| ()), None);
         assert!(nexuses.send(Time(8), sent(5)).is_none());
         let waited = |commands, wait_ns| [PolicyWait { commands, wait_ns }];
-        assert_eq!(nexuses.waits(), [&waited(3, 7), &waited(3, 0)]);
+        assert_eq!(nexuses.waits(), [&waited(3, 7), &waited(3, 0), &waited(3, 0)]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// What commands waited for policies of the arrays, for room in a nexus, and on links.
+    /// What commands waited for policies of the arrays, for room in a nexus, on links, and for acknowledgements.
     pub waits: Waits,
 }
 
@@ -62,14 +62,16 @@ pub struct Waits {
     pub windows: PolicyWaits,
     /// Links of the host's own ports, and how long data cross them.
     pub links: PolicyWaits,
+    /// Acknowledgements of segments that were lost: the array sends the next one when one has come.
+    pub losses: PolicyWaits,
 }
 
 impl Waits {
     fn of(arrays: &Arrays, host: &Host) -> Self {
         let of_disks =
             |waits: &[PolicyWait]| (0..).map(VdiskId).zip(waits.iter().copied()).collect();
-        let [windows, links] = host.nexus_waits().map(of_disks);
-        Self { policies: arrays.policy_waits(host), windows, links }
+        let [windows, links, losses] = host.nexus_waits().map(of_disks);
+        Self { policies: arrays.policy_waits(host), windows, links, losses }
     }
 
     /// What was waited since.
@@ -78,6 +80,7 @@ impl Waits {
             (&mut self.policies, before.policies),
             (&mut self.windows, before.windows),
             (&mut self.links, before.links),
+            (&mut self.losses, before.losses),
         ];
         for (waits, before) in pairs {
             for ((_, wait), (_, before)) in waits.iter_mut().zip(before) {

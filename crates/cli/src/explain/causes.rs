@@ -105,6 +105,17 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "slow-way",
+        [
+            "DAVG far above the latency that the array reports, of few commands that are hit (lost segments) or of all of \
+        a path that is not optimized: kavg names it in runs of scenarios, which know it. A capture has no row with it.",
+            "Lost segments: DelayedAck off, and whatever loses them mended. Not optimized: the paths to the controller that \
+        has the volume, or the other one as its owner.",
+            "Do not raise depths: no queue is short.",
+            "A slow array: its own work does not grow meanwhile.",
+        ],
+    ),
+    (
         "noisy-neighbour",
         [
             "One VM holds most slots of a full device; another with few commands waits \

@@ -9,6 +9,7 @@ use levels::most_first;
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
     Adapter, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Spell, Threshold, mean,
+    path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -84,8 +85,9 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     }
     finding.sufferers = senders(&devices, &spell);
     finding.causers = super::causers(&finding.sufferers);
-    let policies =
-        devices.iter().filter_map(|device| changes::use_all_paths(case.host, device, case.facts));
+    let policies = devices
+        .iter()
+        .filter_map(|device| path_changes::use_all_paths(case.host, device, case.facts));
     finding.changes = fix(case, &devices, &spell, flow.name);
     finding.changes.extend(policies.take(MOST));
     finding.do_not = vec![

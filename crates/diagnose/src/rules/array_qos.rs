@@ -71,8 +71,9 @@ struct Held<'a> {
     faster: Option<(String, f64)>,
     /// Whether that is another than the flow itself: then the array is not saturated.
     beside: bool,
-    /// The array that is known to have a policy for it.
-    policy: Option<String>,
+    /// The array that is known to have a policy for it; and the cost units a second that all policies there have
+    /// together, where those hold it.
+    policy: Option<(String, Option<u32>)>,
     /// What the rate is where it may be that of a link, in MiB/s, and over which adapters.
     link: Option<(f64, String)>,
     certainty: f64,
@@ -174,6 +175,9 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
         let explains =
             wait_ms * times(&device.busy)? >= MOST * (davg - free_ms) * times(&spell.samples)?;
         let faster = Some(("a command that the policy does not hold".into(), free_ms));
+        let mut disks =
+            case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
+        let short_of = disks.find_map(|disk| case.facts.vdisks.get(disk.name)?.short_of_units);
         let counts =
             waiting >= device.limits.get(Threshold::Waiting) || is_slow(device, flow, &spell);
         let held = Held {
@@ -182,7 +186,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
             spell,
             faster,
             beside: true,
-            policy: Some(array.name.clone()),
+            policy: Some((array.name.clone(), short_of)),
             link: None,
             certainty: 0.98,
         };
@@ -426,7 +430,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     let davg_text = number(davg);
     let faster_ms = held.faster.as_ref().map_or(0.0, |faster| faster.1);
     finding.sentence = match (&held.policy, &held.faster) {
-        (Some(array), _) => format!(
+        (Some((array, Some(units))), _) => format!(
+            "Array {array} shares {} cost units a second among all volumes with a policy, and has no more: {who} gets \
+             {rate_text} commands a second{size}, less than its own policy allows, of whose {davg_text} ms (DAVG) each waits {} for that.",
+            number(f64::from(*units)),
+            number(davg - faster_ms)
+        ),
+        (Some((array, None)), _) => format!(
             "The QoS policy of array {array} holds {who} to {rate_text} commands a second{size}: \
              each takes {davg_text} ms (DAVG) and waits {} ms of them for that.",
             number(davg - faster_ms)
@@ -465,7 +475,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
         finding.causers = finding.sufferers.clone();
     }
     finding.changes = if held.beside { Vec::new() } else { vec![look_at_use()] };
-    finding.changes.push(raise_policy());
+    finding.changes.push(match &held.policy {
+        Some((array, Some(_))) => ask_less_of_all(array),
+        _ => raise_policy(),
+    });
     finding.do_not = vec![
         "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
             .into(),
@@ -480,6 +493,18 @@ fn look_at_use() -> Change {
          only less load or more of them helps. Where they are not, a policy holds the volume.",
         Vec::new(),
     )
+}
+
+/// What helps where the policies of an array allow more than it has.
+fn ask_less_of_all(array: &str) -> Change {
+    changes::look(
+        format!(
+            "Give array {array} more of what its policies share (nodes), or ask less of it: lower the max of volumes that \
+             matter less. To raise this volume's policy takes it from the others."
+        ),
+        Vec::new(),
+    )
+    .risking("Whoever gets less is slower.", "Set the policies back")
 }
 
 fn raise_policy() -> Change {

@@ -9,11 +9,11 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
     crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number, path_thrash,
-    steady, sufferers,
+    slow_way, steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    facts::share, mean, median, reaches,
+    facts::share, mean, median, path_changes, reaches,
 };
 use levels::{array_of, most_first};
 
@@ -37,6 +37,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             || path_thrash::known(case, device).is_some()
             || command_window::explains(case, device)
             || host_link::explains(case, device)
+            || slow_way::explains(case, device)
     };
     for device in devices.filter(|device| !is_told_elsewhere(device)) {
         let crowded = Crowded::of(case, device);
@@ -223,7 +224,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         ),
         Why::Behind(behind) => behind.sentence(device, worst.standing),
         Why::Plain => {
-            let known = array.and_then(|array| known_rest(array, samples, davg));
+            let known = known(case, device, samples, davg);
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
         }
     };
@@ -255,11 +256,12 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.changes = fix(case, device, samples);
     match &worst.why {
+        Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
         Why::Plain => finding.causers = super::causers(&finding.sufferers),
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];
-            finding.changes.insert(0, behind.fix(case, device, samples));
+            finding.changes.splice(0..0, behind.fix(case, device, samples));
         }
         Why::Before(_) | Why::Peer(..) => {}
     }
@@ -312,6 +314,28 @@ fn is_known_to_be_slow(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) 
     let davg_ms = device.flow.per_command(samples, Flow::davg);
     let array = case.array(device).zip(davg_ms);
     array.is_some_and(|(array, davg_ms)| array.is_slow(samples, davg_ms))
+        || takes_turns(case, device, samples).is_some()
+}
+
+/// The commands of a turn of round robin, where a device has several paths in use and each turn fills the link of one
+/// port of the array while the others rest: all of them have room, and commands wait all the same.
+fn takes_turns(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<u32> {
+    let paths = case.facts.device(device.flow.name).paths.as_ref()?;
+    let turn = paths.round_robin_iops.filter(|turn| *turn > 1 && paths.working > 1)?;
+    let array = case.array(device)?;
+    let davg_ms = device.flow.per_command(samples, Flow::davg)?;
+    (array.uneven_ports(samples).is_some() && array.is_crowded(samples, davg_ms)).then_some(turn)
+}
+
+/// What is said of such a device.
+fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
+    let used = array.uneven_ports(samples).unwrap_or_default();
+    format!(
+        "round robin sends {turn} commands in a row to a port of array {}, whose link is full then while the others \
+         rest: {} % of all of them are in use",
+        array.name,
+        number(100.0 * used)
+    )
 }
 
 /// What is known of the array's load.
@@ -323,10 +347,19 @@ fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item =
     let alone = |ms| Evidence::new("a command that waits for nobody", ms, "ms");
     let evidence = [
         percent("work of array", &array.busy),
+        percent("own work of array", &array.own_work),
         percent("use of the link to", &array.link_busy),
+        percent("use of the links of all ports of", &array.ports_busy),
         array.service_ms.map(alone),
     ];
     evidence.into_iter().flatten()
+}
+
+/// What is known of a device's array and its ports.
+fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize], davg: f64) -> Option<String> {
+    let array = case.array(device)?;
+    let turns = takes_turns(case, device, samples).map(|turn| in_turns(array, samples, turn));
+    turns.or_else(|| known_rest(array, samples, davg))
 }
 
 /// What a known array does with its time.
@@ -336,6 +369,21 @@ fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String
     let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
     let is_full = array.is_full(samples, davg);
     let [busy, link] = [&array.busy, &array.link_busy].map(|shares| share(shares, samples));
+    if let Some(own) = array.own_work(samples).filter(|_| array.is_crowded(samples, davg)) {
+        return Some(format!(
+            "array {name} works {} % of the time, {} % of it for itself (a rebuild, or what else it does in the \
+             background), and most of a command's time there is wait for that",
+            percent(array.work(samples)),
+            percent(own)
+        ));
+    }
+    if let Some((full, both)) = array.full_controller(samples).filter(|_| is_full) {
+        return Some(format!(
+            "controller {full} of array {name} is saturated: it works {} % of the time, and the other one {} %",
+            percent(both[full - 1]),
+            percent(both[2 - full])
+        ));
+    }
     match (busy, link, array.service_ms) {
         (Some(busy), ..) if busy >= link.unwrap_or(0.0) && is_full => {
             Some(format!("array {name} is saturated: it works {} % of the time", percent(busy)))
@@ -442,6 +490,24 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -
 
 /// What is left where an array, or the link to it, has little more to give.
 pub(super) fn ask_less(array: &ArrayFacts, samples: &[usize]) -> crate::Change {
+    if array.own_work(samples).is_some() {
+        let what = "Have the array do its own work (a rebuild, a scrub, a copy) more slowly, or when less is asked of \
+                    it: how fast it goes is set there.";
+        return changes::look(what, Vec::new()).risking(
+            "It takes longer; until a rebuild is over a further disk may not fail.",
+            "Set it back",
+        );
+    }
+    if let Some((full, both)) = array.full_controller(samples) {
+        let what = format!(
+            "Move volumes to the other controller of array {}, which works {} % of the time: make it their owner, or \
+             put VMs on a volume that it owns.",
+            array.name,
+            number(100.0 * both[2 - full])
+        );
+        return changes::look(what, Vec::new())
+            .risking("While a volume goes over its commands wait.", "Move it back");
+    }
     let what = match array.is_held_by_its_link(samples) {
         false => {
             "Ask less of the array, or give it more: move or limit the busiest VMs, or add what it \
@@ -460,7 +526,10 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
     let davg = device.flow.per_command(samples, Flow::davg);
     let array = case.array(device).zip(davg);
     if let Some((array, _)) = array.filter(|(array, davg)| array.is_crowded(samples, *davg)) {
-        return vec![ask_less(array, samples)];
+        let paths = array
+            .uneven_ports(samples)
+            .and_then(|_| path_changes::use_all_links(case.host, device, case.facts, false));
+        return paths.into_iter().chain([ask_less(array, samples)]).collect();
     }
     let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
     let mut fix = vec![changes::look(what, Vec::new())];
@@ -468,7 +537,7 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
         // It is known to take its own time, whatever the paths to it.
         return fix;
     }
-    fix.extend(changes::use_all_paths(case.host, device, case.facts));
+    fix.extend(path_changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(
             "Look at the paths: are they all used, active-optimized and free of errors?",

@@ -52,7 +52,12 @@ impl Behind {
     }
 
     /// Who holds most of the commands is to send fewer; of a virtual disk it is its VM.
-    pub(super) fn fix(&self, case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Change {
+    pub(super) fn fix(
+        &self,
+        case: &Case<'_>,
+        device: &Device<'_>,
+        samples: &[usize],
+    ) -> Option<Change> {
         let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
         changes::limit_iops(&[&vm], device.flow.size_kib(samples), case.facts)
     }

@@ -82,6 +82,9 @@ impl<'a> Crowded<'a> {
         let slow_ms = alone_ms + device.limits.get(Threshold::QosMs);
         let crowded: Vec<usize> = array.crowded().collect();
         let spell = Spell::any(&device.busy, |sample| crowded.binary_search(&sample).is_ok())?;
+        if array.own_work(&spell.samples).is_some() {
+            return None;
+        }
         let place = (case.host.name.to_owned(), device.flow.name.to_owned());
         let this = Self { device, array, crowd, spell, alone_ms, slow_ms };
         let wait = |users: &Vec<ArrayUser>| users.iter().any(|user| this.waits(user));
@@ -128,7 +131,6 @@ impl<'a> Crowded<'a> {
         let parties: Vec<Party> = holders.iter().map(|user| user.vm.clone()).collect();
         let leading = super::leading(&parties);
         let leaders: Vec<&ArrayUser> = holders.iter().take(leading.min(NAMED)).collect();
-        let size_kib = leaders.first().and_then(|user| user.size_kib);
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
@@ -164,24 +166,38 @@ impl<'a> Crowded<'a> {
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
         finding.causers = leaders.iter().copied().map(party).collect();
+        self.advise(case, &leaders, &mut finding);
+        Some(finding)
+    }
+
+    /// What is to be done about those that have most of the commands, and what not.
+    fn advise(&self, case: &Case<'_>, leaders: &[&ArrayUser], finding: &mut Finding) {
         let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
-        finding.changes = vec![
-            changes::limit_iops(&vms, size_kib, case.facts),
-            changes::look(
-                format!(
-                    "Move {} to another array, or give this one more (disks, controllers).",
-                    names(&|user| user.vm.name.clone())
-                ),
-                Vec::new(),
+        let size_kib = leaders.first().and_then(|user| user.size_kib);
+        let whose = vms.iter().map(|vm| &*vm.name).collect::<Vec<_>>().join(", ");
+        // Below what somebody sends at a rate of its own a limit has no equilibrium.
+        let gets = |user: &&&ArrayUser| changes::gets_what_it_asks(user.vm.iops, user.asks_iops);
+        let asks = leaders.iter().find(gets);
+        let limit = changes::limit_iops(&vms, size_kib, case.facts).filter(|_| asks.is_none());
+        let moved = changes::look(
+            format!("Move {whose} to another array, or give this one more (disks, controllers)."),
+            Vec::new(),
+        )
+        .risking("Moving disks loads both arrays.", "Move them back");
+        finding.changes = limit.into_iter().chain([moved]).collect();
+        finding.do_not.extend(asks.map(|user| {
+            format!(
+                "Do not hold {whose} below {} I/Os a second: {} sends them whatever is answered, and what waits \
+                 grows without end.",
+                number(user.vm.iops),
+                user.vm.name
             )
-            .risking("Moving disks loads both arrays.", "Move them back"),
-        ];
-        finding.do_not = vec![format!(
+        }));
+        finding.do_not.push(format!(
             "Do not raise queue depths on any host of array {}: what one gains there the others \
              wait for.",
-            array.name
-        )];
-        Some(finding)
+            self.array.name
+        ));
     }
 }
 

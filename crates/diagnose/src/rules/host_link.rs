@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use counters::Kind;
+use knobs::DiskName;
 use levels::most_first;
 
 use super::{
@@ -15,11 +16,11 @@ use super::{
     adapter_queue::MOST as NAMED,
     changes,
     known_wait::{COUNTS, KnownWait, MOST},
-    latency_evidence, number,
+    latency_evidence, number, sufferers,
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, HostLink, LevelKind, Object, Party, Queue,
-    Spell, Threshold, facts::share, mean,
+    Spell, Threshold, facts::share, mean, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -103,18 +104,25 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     }
     let senders = senders(case, &link.adapter, &spell.samples);
     let causers = causers(&senders);
-    let mut finding =
-        case.finding(Cause::HostLink, Object::row(Kind::Adapter, &link.adapter), spell);
+    // What NFS goes by has no row of its own [ELA].
+    let at = match device.is_nfs {
+        true => device.object(),
+        false => Object::row(Kind::Adapter, &link.adapter),
+    };
+    let mut finding = case.finding(Cause::HostLink, at, spell);
+    let others = held.iter().skip(1).filter(|held| held.device.is_nfs);
+    finding.also = others.map(|held| held.device.object()).collect();
     let moved: f64 = senders.iter().map(|sender| sender.mib_per_s).sum();
     let whose = causers.first().filter(|_| senders.len() > 1).map_or(String::new(), |most| {
         let [own, all] = [most.mib_per_s, moved].map(number);
         format!(" {} moves {own} of the {all} MiB/s.", most.party.name)
     });
     let (name, device_name) = (link.name(), device.flow.name);
+    let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
     let datastore = case.facts.datastores.get(device_name);
     let datastore = datastore.map_or(String::new(), |datastore| format!("{datastore}, "));
     finding.sentence = format!(
-        "T{} is {} % full: of the {} ms that a command of {datastore}{device_name} takes below the host (DAVG) \
+        "T{} is {} % full: of the {} ms that a command of {datastore}{device_name} takes below the host ({latency}) \
          it is {} ms there, behind what else goes over it.{whose}",
         &name[1..],
         number(100.0 * busy),
@@ -130,7 +138,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     finding.evidence.extend(latency_evidence(device, spell));
     finding.confidence = 0.98;
     let waits = |party: &Party| causers.iter().all(|causer| causer.party.name != party.name);
-    let all = || held.iter().flat_map(|held| held.device.tenants(&held.spell.samples));
+    let all = || held.iter().flat_map(|held| sufferers(case, held.device, &held.spell));
     finding.sufferers = all().filter(waits).collect();
     finding.changes = fix(case, &held, causers, !finding.sufferers.is_empty());
     if finding.sufferers.is_empty() {
@@ -161,7 +169,19 @@ fn senders(case: &Case<'_>, adapter: &str, samples: &[usize]) -> Vec<Sender> {
         link.as_ref().is_some_and(|link| link.adapter == adapter)
     };
     let mut senders: BTreeMap<&str, Sender> = BTreeMap::new();
-    for world in case.host.busy_devices().filter(is_behind).flat_map(|device| &device.worlds) {
+    let devices = || case.host.busy_devices().filter(is_behind);
+    for disk in
+        devices().filter(|device| device.is_nfs).flat_map(|device| case.host.vdisks_on(device))
+    {
+        let moved = |&sample: &usize| Some(disk.rate(sample)? * disk.size_kib(sample)? / 1024.0);
+        let mib_per_s = mean(samples.iter().map(moved)).filter(|moved| *moved > 0.0);
+        let party = super::party_of(disk, samples);
+        if let Some((mib_per_s, party)) = mib_per_s.zip(party) {
+            let size_kib = Some(mib_per_s * 1024.0 / party.iops);
+            senders.insert(disk.name, Sender { party, mib_per_s, size_kib, is_system: false });
+        }
+    }
+    for world in devices().flat_map(|device| &device.worlds) {
         let moved = mean(samples.iter().map(|sample| world.flow.mib_per_s(*sample)));
         let party = Party::of(world.owner, &world.flow, samples);
         let Some((mib_per_s, party)) = moved.zip(party).filter(|moved| moved.0 > 0.0) else {
@@ -194,17 +214,34 @@ fn causers(senders: &[Sender]) -> &[Sender] {
 /// Other ports first; where others than those that fill it wait, a limit; a port of their own.
 fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool) -> Vec<Change> {
     let with_room = held.iter().filter(|held| held.link.has_room_beside);
-    let paths =
-        with_room.filter_map(|held| changes::use_all_paths(case.host, held.device, case.facts));
+    let paths = with_room.filter_map(|held| {
+        path_changes::use_all_links(case.host, held.device, case.facts, held.link.is_slower)
+    });
     let mut fix: Vec<Change> = paths.take(NAMED).collect();
     let limited: Vec<&Sender> = causers.iter().filter(|causer| !causer.is_system).collect();
     let rarest = limited.iter().min_by(|a, b| a.party.iops.total_cmp(&b.party.iops));
     if let Some(rarest) = rarest.filter(|_| others_wait) {
-        let parties: Vec<&Party> = limited.iter().map(|causer| &causer.party).collect();
-        fix.push(changes::limit_iops(&parties, rarest.size_kib, case.facts));
+        // Of a virtual disk it is its VM.
+        let vm = |causer: &&Sender| Party {
+            name: DiskName::from(&*causer.party.name).vm,
+            ..causer.party.clone()
+        };
+        let vms: Vec<Party> = limited.iter().map(vm).collect();
+        let vms: Vec<&Party> = vms.iter().collect();
+        fix.extend(changes::limit_iops(&vms, rarest.size_kib, case.facts));
     }
     let Some(Held { device, link, .. }) = held.first() else { return fix };
     let name = link.name();
+    if device.is_nfs {
+        let what = format!(
+            "Widen {name}, or have less go over it: move VMs to another host, or to a datastore that is not reached by it."
+        );
+        fix.push(
+            changes::look(what, Vec::new())
+                .risking("Moving disks loads both datastores.", "Move them back"),
+        );
+        return fix;
+    }
     let what = match causers.first().filter(|_| others_wait) {
         Some(most) => format!(
             "Give {} a port of its own, or widen {name}: a datastore with paths by another adapter or VMkernel \
@@ -238,6 +275,7 @@ mod tests {
                 busy: vec![busy; 6],
                 time_ms,
                 has_room_beside: true,
+                is_slower: false,
             };
             let paths =
                 PathFacts { policy: "VMW_PSP_FIXED".into(), working: 1, ..PathFacts::default() };

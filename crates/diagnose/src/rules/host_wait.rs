@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
-    World, little, reaches,
+    World, little, path_changes, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -74,7 +74,8 @@ fn behind_paths(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     finding.confidence = 0.98;
     finding.sufferers = device.tenants(&spell.samples);
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = changes::use_all_paths(case.host, device, case.facts).into_iter().collect();
+    finding.changes =
+        path_changes::use_all_paths(case.host, device, case.facts).into_iter().collect();
     finding.do_not =
         vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
     Some(finding)

@@ -27,6 +27,7 @@ mod reservations;
 mod shared;
 mod silence;
 mod sioc;
+mod slow_way;
 mod splitting;
 mod steady;
 mod virtual_adapter;
@@ -107,6 +108,7 @@ impl Cause {
             Self::ArraySlow => &array_slow::RULE,
             Self::CommandWindow => &command_window::RULE,
             Self::HostLink => &host_link::RULE,
+            Self::SlowWay => &slow_way::RULE,
             Self::AdaptiveThrottling => &adaptive_throttling::RULE,
             Self::Sioc => &sioc::RULE,
             Self::Dsnro => &dsnro::RULE,
@@ -400,18 +402,22 @@ fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> 
     if !device.is_nfs {
         return device.tenants(&spell.samples);
     }
-    let party = |disk: &Vdisk<'_>| {
-        Some(Party {
-            name: disk.name.into(),
-            iops: spell.mean(|sample| disk.rate(sample))?,
-            gavg_ms: disk.latency_ms(&spell.samples),
-            slots: spell.mean(|sample| disk.outstanding(sample))?,
-            waiting: None,
-        })
-    };
+    let party = |disk: &Vdisk<'_>| party_of(disk, &spell.samples);
     let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
     most_first(&mut parties, |party| party.slots);
     parties
+}
+
+/// A virtual disk as a party.
+fn party_of(disk: &Vdisk<'_>, samples: &[usize]) -> Option<Party> {
+    let over = |value: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&s| value(s)));
+    Some(Party {
+        name: disk.name.into(),
+        iops: over(&|sample| disk.rate(sample))?,
+        gavg_ms: disk.latency_ms(samples),
+        slots: over(&|sample| disk.outstanding(sample))?,
+        waiting: None,
+    })
 }
 
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever

@@ -373,6 +373,8 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             limit_at_end: disk.allocation.limit_iops,
             policy_at_end: None,
             policy_wait_ms: None,
+            short_of_units: None,
+            asks_iops: None,
         };
         facts.vdisks.insert(format!("{vm}:{}", disk.name), known);
     }

@@ -108,8 +108,11 @@ mod tests {
             .filter(|truth| truth.sure == Sure::Certain)
             .map(|truth| truth.causes[0])
             .collect();
-        // No row tells a window below the host, or its link, from a slow array (`array-and-control.md` 7.5).
-        let in_rows = |cause: &&Cause| !matches!(cause, Cause::CommandWindow | Cause::HostLink);
+        // No row tells a window below the host, its link or what is lost on the way from a slow array
+        // (`array-and-control.md` 7.5).
+        let in_rows = |cause: &&Cause| {
+            !matches!(cause, Cause::CommandWindow | Cause::HostLink | Cause::SlowWay)
+        };
         let causes: BTreeSet<_> =
             Cause::ALL.iter().filter(in_rows).map(|cause| cause.key()).collect();
         assert_eq!(certain, causes);
