@@ -203,7 +203,7 @@ impl Array {
         let queues = port.into_iter().chain(volume.queue.as_deref_mut());
         queues.for_each(|queue| queue.enter(done));
         Answer {
-            at: done + self.fabric.back_ns + self.fabric.recovery_ns(carried),
+            at: self.fabric.deliver(done, host, carried),
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
