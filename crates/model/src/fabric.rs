@@ -214,7 +214,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Front, Queues, Service, Spread};
+    use crate::config::{ByCommand, Front, Queues, Service, Spread};
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -223,7 +223,7 @@ mod tests {
 
     fn fabric(write_protocol: WriteProtocol, link_bytes_per_sec: Option<u64>) -> Fabric {
         Fabric::new(&ArrayConfig {
-            service: Service::Curve(Vec::new(), Spread::Constant),
+            service: Service::Curve(Vec::new(), Spread::Constant, ByCommand::default()),
             round_trip_ns: 100,
             link_bytes_per_sec,
             write_protocol,
