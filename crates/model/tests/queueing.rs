@@ -171,11 +171,8 @@ fn a_raid_pool_loses_its_penalty_on_writes() {
 
 #[test]
 fn a_curve_gives_the_latency_of_the_outstanding_count() {
-    let config = array(Service::Curve(
-        vec![(1, 100_000), (33, 420_000)],
-        Spread::Constant,
-        ByCommand::default(),
-    ));
+    let points = vec![(1, 100_000), (33, 420_000)];
+    let config = array(Service::Curve(points, Spread::Constant, ByCommand::default()));
     let run = run(&config, &workload(closed(17), 1.0, 4096), 1);
     assert_eq!(run.last().unwrap().2.array_ns, 260_000);
 }
@@ -787,11 +784,8 @@ fn what_a_server_takes_goes_by_the_command() {
 /// A lognormal of variation 0.27 has its P99 at exp(2.326 s - s s / 2) of its mean, s s = ln(1 + 0.27 x 0.27).
 #[test]
 fn a_curve_with_a_spread_has_its_mean_and_a_tail() {
-    let config = array(Service::Curve(
-        vec![(1, 76_000), (33, 420_000)],
-        Spread::Lognormal(0.27),
-        ByCommand::default(),
-    ));
+    let points = vec![(1, 76_000), (33, 420_000)];
+    let config = array(Service::Curve(points, Spread::Lognormal(0.27), ByCommand::default()));
     let run = run(&config, &workload(closed(1), 1.0, 4096), 20);
     let mut all: Vec<_> = run.iter().map(|(_, _, answer)| answer.array_ns).collect();
     all.sort_unstable();

@@ -136,7 +136,7 @@ size = "64k"
         .map(|path| common::figure(recording, Kind::Path, path, Counter::Commands))
 }
 
-/// [DOC70]: without much work some paths are not used; a slower one is left out (test drive of 2018/10).
+/// [DOC70]: without much work some paths are not used; a slower one is left out [CH-LAT].
 #[test]
 fn by_latency_much_work_takes_all_paths_that_are_about_as_fast() {
     let slow = "link = \"100MB/s\"";
