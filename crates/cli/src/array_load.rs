@@ -98,6 +98,9 @@ fn penalty(array: &ArrayConfig) -> f64 {
         Service::Servers { mean_ns, by: ByCommand { write_ns: Some(write_ns), .. }, .. } => {
             write_ns as f64 / mean_ns as f64
         }
+        Service::Curve(ref points, _, ByCommand { write_ns: Some(write_ns), .. }) => {
+            points.first().map_or(1.0, |&(_, first_ns)| write_ns as f64 / first_ns as f64)
+        }
         Service::Spindles { write_penalty, .. } | Service::Disks(Disks { write_penalty, .. }) => {
             f64::from(write_penalty)
         }
@@ -214,7 +217,7 @@ fn service_ms(array: &ArrayConfig) -> Option<f64> {
     let mean_ns = match &array.service {
         Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
         Service::Disks(disks) => disks.alone_ns(),
-        Service::Curve(points, _) => points.first()?.1,
+        Service::Curve(points, ..) => points.first()?.1,
     };
     let of_tier = array.front.of_tier();
     let tier_ns = array.front.tier.map_or(0.0, |tier| of_tier * tier.mean_ns as f64);
@@ -234,7 +237,12 @@ fn busy(array: &ArrayConfig, load: &Load) -> Option<f64> {
         }
         Service::Spindles { spindles, mean_ns, .. } => (*spindles, *mean_ns),
         Service::Disks(_) => return None,
-        Service::Curve(points, _) => *points.last()?,
+        Service::Curve(points, _, by) => {
+            let (&(_, first_ns), &(count, mean_ns)) = (points.first()?, points.last()?);
+            let bytes = (load.bytes[0] + load.bytes[1]) / load.served.max(1.0);
+            let alone_ns = by.mean_ns(first_ns, false, bytes as u32);
+            (count, (mean_ns as f64 * alone_ns as f64 / first_ns as f64) as u64)
+        }
     };
     let most = load.controllers[0].max(load.controllers[1]);
     let iops = array.queues.controllers.and_then(|controllers| controllers.iops);

@@ -341,7 +341,7 @@ fn depths(report: &Report, index: usize) -> Vec<String> {
 fn curves(report: &Report, index: usize) -> Vec<String> {
     let arrays = report.scenario.arrays.iter().zip(&report.outcome.used[index]);
     let lines = arrays.filter_map(|(array, read)| {
-        let Service::Curve(points, _) = &array.config.service else { return None };
+        let Service::Curve(points, ..) = &array.config.service else { return None };
         let (last, _) = points.last()?;
         let share = 100.0 * read.beyond as f64 / read.served.max(1) as f64;
         (read.beyond > 0).then(|| {

@@ -160,7 +160,7 @@ impl Stack {
                 let disk = &mut self.vdisks[usize::from(vdisk)];
                 disk.counters.overdue += 1;
                 let selector = &mut self.devices[disk.device.index()].selector;
-                selector.avoid(PathId(path), &self.paths);
+                selector.avoid(PathId(path), &mut self.paths);
                 self.ask_back(io, State::Overdue, out);
                 return false;
             }

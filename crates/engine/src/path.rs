@@ -1,5 +1,5 @@
 //! Paths and the policies that choose among them: fixed, most recently used, round robin by I/Os
-//! or bytes, round robin by latency [ELA, DOC67].
+//! or bytes, round robin by latency [ELA, DOC67, DOC70].
 //!
 //! A path takes as many commands as its driver's depth. As long as the device's limit is that of
 //! one path, nothing waits here; it does when the limit is the sum over several.
@@ -44,9 +44,11 @@ pub(crate) struct Path {
     /// instant would not tell what was sent before from what is sent after it.
     pub(crate) losses: u16,
     access: PathAccess,
-    /// What the latency policy measured in its present evaluation.
+    /// What the latency policy measured in its present evaluation, or in the last one.
     sampled: u32,
     sampled_ns: u64,
+    /// Whether the latency policy leaves it out until it has measured again.
+    is_left_out: bool,
 }
 
 /// How a command goes from a path on to the driver.
@@ -87,6 +89,7 @@ impl Path {
             access: config.access,
             sampled: 0,
             sampled_ns: 0,
+            is_left_out: false,
         }
     }
 
@@ -156,6 +159,16 @@ impl Path {
         self.sampled < u32::MAX
     }
 
+    /// What is on it, or waits for it.
+    const fn pending(&self) -> u32 {
+        self.counters.active.now() + self.counters.queued.now()
+    }
+
+    /// The mean latency of what was sampled.
+    const fn mean_ns(&self) -> Option<u64> {
+        self.sampled_ns.checked_div(self.sampled as u64)
+    }
+
     /// Whether the device may be reached over it.
     pub(crate) const fn is_usable(&self) -> bool {
         self.up && !self.is_lost && !self.is_gone
@@ -177,7 +190,9 @@ pub(crate) struct Selector {
     in_use: Option<PathId>,
     ios: u32,
     bytes: u64,
-    /// I/Os that the latency policy still sends to the current path to measure it.
+    /// I/Os that the latency policy still sends before it measures.
+    settling: u32,
+    /// Those that it still waits for to measure, and one more until it has drawn its conclusions.
     probes_left: u32,
     next_evaluation: Time,
     /// Whether optimized and standby paths have changed places, because the array's other controller has the device.
@@ -194,6 +209,7 @@ impl Selector {
             in_use: None,
             ios: 0,
             bytes: 0,
+            settling: 0,
             probes_left: 0,
             next_evaluation: Time::ZERO,
             is_away: false,
@@ -208,7 +224,7 @@ impl Selector {
         }
         self.policy = policy;
         self.next_evaluation = Time::ZERO;
-        self.probes_left = 0;
+        (self.settling, self.probes_left) = (0, 0);
         self.refresh(all);
     }
 
@@ -232,9 +248,9 @@ impl Selector {
         self.in_use.is_none_or(usable) && self.ios < u32::MAX && self.bytes < u64::MAX >> 1
     }
 
-    /// Whether the policy or a choice of paths asks about each command that ends.
+    /// Whether a choice of paths asks about each command that ends.
     pub(crate) const fn asks(&self) -> bool {
-        self.paths.len() > 1 || matches!(self.policy, PathPolicy::Latency { .. })
+        self.paths.len() > 1
     }
 
     pub(crate) fn paths(&self) -> &[PathId] {
@@ -263,7 +279,8 @@ impl Selector {
 
     /// Leaves a path that does not answer for another one that is as good. Not for one to the array's other
     /// controller: which controller has a device is no matter of one command, and to take it over and back takes longer.
-    pub(crate) fn avoid(&mut self, path: PathId, all: &[Path]) {
+    pub(crate) fn avoid(&mut self, path: PathId, all: &mut [Path]) {
+        all[path.index()].is_left_out = true;
         if let Some(at) = self.current().filter(|_| self.in_use == Some(path)) {
             let access = self.access(path, all);
             let as_good = |at: usize| self.access(self.paths[at], all) == access;
@@ -328,7 +345,7 @@ impl Selector {
 
     fn choose_in_turn(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
         if let PathPolicy::Latency { sampling_ios, eval_ns } = self.policy {
-            self.sample(all, now, sampling_ios, eval_ns);
+            return self.choose_by_latency(all, now, sampling_ios, eval_ns);
         }
         let path = self.in_use?;
         if let PathPolicy::RoundRobin { iops, bytes: limit } = self.policy {
@@ -343,45 +360,77 @@ impl Selector {
     }
 
     /// Measures a completed command for the latency policy.
-    pub(crate) fn measure(&self, path: &mut Path, device_ns: u64) {
-        if matches!(self.policy, PathPolicy::Latency { .. }) {
+    pub(crate) fn measure(&mut self, path: &mut Path, device_ns: u64) {
+        if self.settling == 0 && self.probes_left > 1 {
+            self.probes_left -= 1;
             path.sampled += 1;
             path.sampled_ns = path.sampled_ns.saturating_add(device_ns);
         }
     }
 
-    /// Every `eval_ns` each usable path gets `sampling_ios` commands in turn; after that the one
-    /// with the lowest mean latency is used.
-    fn sample(&mut self, all: &mut [Path], now: Time, sampling_ios: u32, eval_ns: u64) {
+    /// A command goes where the fewest are, but for paths that are much slower. Every `eval_ns` that is measured:
+    /// none is left out until all have as many, and then they are used in turn until `sampling_ios` for each have ended.
+    fn choose_by_latency(
+        &mut self,
+        all: &mut [Path],
+        now: Time,
+        sampling_ios: u32,
+        eval_ns: u64,
+    ) -> Option<PathId> {
+        if self.paths.len() == 1 {
+            return self.in_use;
+        }
         if now >= self.next_evaluation {
             self.next_evaluation = now + eval_ns;
-            let usable = (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).count();
-            self.probes_left = sampling_ios.saturating_mul(usable as u32);
-            for path in &self.paths {
-                (all[path.index()].sampled, all[path.index()].sampled_ns) = (0, 0);
-            }
+            self.begin_evaluation(all, sampling_ios);
         }
-        match self.probes_left {
-            0 => {}
-            1 => {
-                self.probes_left = 0;
-                self.turn_to(self.fastest(all));
-            }
-            left => {
-                self.probes_left = left - 1;
-                if left % sampling_ios.max(1) == 0 {
-                    self.turn_on(all);
-                }
-            }
+        if self.settling == 0 && self.probes_left == 1 {
+            self.probes_left = 0;
+            self.leave_out(all);
+        }
+        if self.settling == 0 && self.probes_left > 0 {
+            self.turn_on(all);
+        } else {
+            self.settling = self.settling.saturating_sub(1);
+            self.turn_to(self.least_pending(all));
+        }
+        self.in_use
+    }
+
+    /// A path that was left out would be measured without a queue, and others with theirs: so what is out when it
+    /// begins makes room first for as many that are spread over all paths, and these end before anything is measured.
+    #[cold]
+    fn begin_evaluation(&mut self, all: &mut [Path], sampling_ios: u32) {
+        let (mut usable, mut pending) = (0, 0_u32);
+        for at in 0..self.paths.len() {
+            usable += u32::from(self.is_usable(at, all));
+            let path = &mut all[self.paths[at].index()];
+            (path.sampled, path.sampled_ns, path.is_left_out) = (0, 0, false);
+            pending = pending.saturating_add(path.pending());
+        }
+        self.settling = pending.saturating_mul(2);
+        self.probes_left = sampling_ios.saturating_mul(usable).saturating_add(1);
+    }
+
+    /// Paths that took more than [`MUCH_SLOWER`] times the best one are left out, and those from which nothing came.
+    #[cold]
+    fn leave_out(&self, all: &mut [Path]) {
+        let best = self.paths.iter().filter_map(|path| all[path.index()].mean_ns()).min();
+        let Some(most_ns) = best.map(|ns| ns.saturating_mul(MUCH_SLOWER)) else { return };
+        for path in &self.paths {
+            let path = &mut all[path.index()];
+            path.is_left_out = path.mean_ns().is_none_or(|ns| ns > most_ns);
         }
     }
 
-    fn fastest(&self, all: &[Path]) -> Option<usize> {
-        let mean = |at: &usize| {
+    /// Of the usable paths the one with the fewest commands, and of these the fastest; one that is left out if
+    /// there is no other.
+    fn least_pending(&self, all: &[Path]) -> Option<usize> {
+        let rank = |at: &usize| {
             let path = &all[self.paths[*at].index()];
-            path.sampled_ns.checked_div(u64::from(path.sampled)).unwrap_or(u64::MAX)
+            (path.is_left_out, path.pending(), path.mean_ns())
         };
-        (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).min_by_key(mean)
+        (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).min_by_key(rank)
     }
 
     fn next_usable(
@@ -412,13 +461,17 @@ impl Selector {
     }
 }
 
+/// The latency policy leaves out a path that takes longer by more than this (ruling; of 16 samples of
+/// equal paths with exponential times one in 18 pairs is so far apart by chance).
+const MUCH_SLOWER: u64 = 2;
+
 records! {
     Path {
         counters, is_first, stays, queue, device, adapter, up, is_lost, is_gone, losses, access,
-        sampled, sampled_ns,
+        sampled, sampled_ns, is_left_out,
     }
     Stays { taken, left, path_ns, adapter_ns, driver_ns }
     Selector {
-        paths, policy, in_use, ios, bytes, probes_left, next_evaluation, is_away, takeovers,
+        paths, policy, in_use, ios, bytes, settling, probes_left, next_evaluation, is_away, takeovers,
     }
 }

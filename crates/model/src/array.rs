@@ -18,12 +18,13 @@ use crate::{
     command::{Carried, Command},
     config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     controllers::{Pair, Unheld},
+    curve::ArrayUse,
     fabric::{Fabric, Link},
     holes::{Turns, note},
     qos::Bucket,
     queue::Queue,
     random::{Random, below},
-    service::{ArrayUse, Service},
+    service::Service,
 };
 
 /// The array's answer to a command.
@@ -203,7 +204,7 @@ impl Array {
         let queues = port.into_iter().chain(volume.queue.as_deref_mut());
         queues.for_each(|queue| queue.enter(done));
         Answer {
-            at: done + self.fabric.back_ns + self.fabric.recovery_ns(carried),
+            at: self.fabric.deliver(done, host, carried),
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
@@ -260,18 +261,14 @@ impl Array {
     /// Whether it matters to it how many commands are outstanding.
     #[must_use]
     pub const fn minds_outstanding(&self) -> bool {
-        matches!(self.service, Service::Curve { .. })
+        self.service.minds_outstanding()
     }
 
     /// How its measured curve was used, and its controllers, where it has them; and what it did for nobody.
     #[must_use]
     pub fn used(&self) -> ArrayUse {
         let handed_over = self.controllers.as_ref().map_or(0, Pair::handed_over);
-        let read = match &self.service {
-            Service::Curve { read, .. } => *read,
-            _ => ArrayUse::default(),
-        };
-        ArrayUse { handed_over, kept: self.kept, ..read }
+        ArrayUse { handed_over, kept: self.kept, ..self.service.read() }
     }
 
     /// What commands to a volume waited for its policy so far; `None` where it has none.

@@ -26,6 +26,8 @@ pub struct Carried {
     pub further_rounds: Option<u64>,
     /// Nanoseconds for its port's link and on it.
     pub link_ns: u64,
+    /// The nexus of its host by which it goes, where that loses segments: what comes back by it comes in order.
+    pub ordered_by: Option<u32>,
     /// Segments of a read that are lost.
     pub lost: u32,
     /// Nanoseconds for which the acknowledgement of each is kept back.

@@ -31,6 +31,8 @@ pub enum Service {
         queue: ServerQueue,
         /// What of their time goes by the command.
         by: ByCommand,
+        /// What acknowledges writes before they are done; `None` writes through.
+        write_cache: Option<WriteCache>,
     },
     /// A pool of spindles: a write costs several back-end I/Os on as many random spindles.
     Spindles {
@@ -50,17 +52,20 @@ pub enum Service {
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
     /// linear between the points and constant before the first. Beyond the last point the array
     /// is saturated: it does as many a second as there, and latency grows with what is
-    /// outstanding. Each command takes that in the mean, with this spread.
-    Curve(Vec<(u32, u64)>, Spread),
+    /// outstanding. Each command takes that in the mean, with this spread; one that would take longer alone,
+    /// by what goes by the command, takes as many times longer at every load.
+    Curve(Vec<(u32, u64)>, Spread, ByCommand),
 }
 
-/// What of a server's time goes by the command; by default nothing.
+/// What of the time of a server, or of a curve, goes by the command; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByCommand {
     /// Mean nanoseconds of a write, above 0; `None` is that of a read.
     pub write_ns: Option<u64>,
     /// Nanoseconds that each KiB adds to the mean.
     pub kib_ns: u64,
+    /// Bytes of which the time has that already: those of the commands for which a curve was measured.
+    pub free_bytes: u32,
 }
 
 impl ByCommand {
@@ -68,6 +73,7 @@ impl ByCommand {
     #[must_use]
     pub fn mean_ns(&self, read_ns: u64, is_write: bool, bytes: u32) -> u64 {
         let alone_ns = self.write_ns.filter(|_| is_write).unwrap_or(read_ns);
+        let bytes = bytes.saturating_sub(self.free_bytes);
         alone_ns.saturating_add(self.kib_ns.saturating_mul(bytes.into()) >> 10)
     }
 }
@@ -126,11 +132,15 @@ pub struct Tier {
     pub queue: ServerQueue,
 }
 
-/// What an array does beside the commands of hosts, as of a rebuild or a snapshot: commands of its own that come at random.
+/// What an array does beside the commands of hosts, as of a rebuild or a snapshot: commands of its own, one behind
+/// the other on its disks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Background {
-    /// Commands a second, above 0, at most 1,000,000.
+    /// Commands a second, above 0, at most 1,000,000, which come at random; fewer where it would have more than these
+    /// outstanding.
     pub rate: f64,
+    /// Its commands that are under way at most, above 0.
+    pub outstanding: u32,
     /// The share of reads among them, 0 to 1.
     pub read_share: f64,
     /// Bytes of each.
@@ -142,7 +152,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Commands a second between two moments, in the mean.
+    /// Commands a second between two moments, in the mean and at most.
     #[must_use]
     pub fn rate_between(&self, from: Time, until: Time) -> f64 {
         let inside = until.min(self.until).since(from.max(self.from));
@@ -260,7 +270,7 @@ pub struct Loss {
 /// An array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
-    /// What stands before its service; nothing before a curve.
+    /// What stands before its service.
     pub front: Front,
     /// How it serves commands.
     pub service: Service,

@@ -135,8 +135,10 @@ impl Spindles for Disks {
 
     fn cut(&self, command: &Command, _random: &mut Random, pieces: &mut Vec<Piece>) {
         let Command { op, block, bytes, .. } = *command;
-        let copies = if command.is_write() { self.copies } else { 1 };
         let mut left = if op.moves_data() { u64::from(bytes) } else { 0 };
+        let is_write = command.is_write();
+        let copies = if is_write { self.copies } else { 1 };
+        let mut whole = block;
         let mut block = block % (self.blocks * self.data);
         let disks = self.all.len() as u64;
         // Of more than a row each disk has its part in one piece.
@@ -150,9 +152,10 @@ impl Spindles for Disks {
             for copy in 0..copies {
                 let spindle = ((unit + copy) % disks) as usize;
                 let kept = if copy == 0 { part } else { 0 };
-                pieces.push(Piece { spindle, place, bytes: part, kept });
+                pieces.push(Piece { spindle, place, block: whole, bytes: part, is_write, kept });
             }
             left -= part;
+            whole = whole.wrapping_add(part.div_ceil(BLOCK));
             if left == 0 {
                 return;
             }

@@ -1,7 +1,7 @@
 //! The way between host and array: round trips, and links with a rate in each direction: one for all, and one
 //! of each target port.
 
-use alloc::{vec, vec::Vec};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 use counters::{Op, SECOND, Time};
 
@@ -23,6 +23,8 @@ pub(crate) struct Fabric {
     ports: Vec<[Link; 2]>,
     /// What each of two controllers does a second, where that has a limit.
     gates: Option<[Link; 2]>,
+    /// From when to when a host's connection, by the nexus that it has, waits for what was lost; empty where nothing is.
+    held_up: BTreeMap<(u32, u32), (Time, Time)>,
     /// Of the command that comes next, where there are controllers.
     pub(crate) held: Held,
 }
@@ -59,6 +61,7 @@ impl Fabric {
                 vec![Link::pair(rate); config.queues.ports.max(1) as usize]
             }),
             gates: iops.map(|iops| Link::pair(iops.into())),
+            held_up: BTreeMap::new(),
             held: Held::default(),
         }
     }
@@ -105,15 +108,32 @@ impl Fabric {
         }
     }
 
-    /// Nanoseconds until what was lost has been sent again, when the array has answered: segment by segment, each
-    /// when the acknowledgement of the one before it has come.
+    /// When a host has an answer that leaves the array now. What was lost is sent again segment by segment, each when
+    /// the acknowledgement of the one before it has come, and until then nothing that is behind on the connection
+    /// reaches the host's driver: TCP hands over in order [RFC9293].
     #[inline(always)]
-    pub(crate) const fn recovery_ns(&self, carried: &Carried) -> u64 {
+    pub(crate) fn deliver(&mut self, leaves: Time, host: u32, carried: &Carried) -> Time {
+        let at = leaves + self.back_ns;
+        match carried.ordered_by {
+            None => at,
+            Some(by) => self.deliver_in_order(at, (host, by), carried),
+        }
+    }
+
+    #[cold]
+    fn deliver_in_order(&mut self, comes: Time, by: (u32, u32), carried: &Carried) -> Time {
+        let (from, until) = self.held_up.entry(by).or_default();
+        let is_behind = comes >= *from && comes < *until;
+        let at = if is_behind { *until } else { comes };
         if carried.lost == 0 {
-            return 0;
+            return at;
         }
         let each_ns = (self.out_ns + self.back_ns).saturating_add(carried.ack_ns);
-        (carried.lost as u64).saturating_mul(each_ns)
+        let at = at + u64::from(carried.lost).saturating_mul(each_ns);
+        // What comes before that and was sent later is not held up.
+        *from = if comes < *until { comes.min(*from) } else { comes };
+        *until = at.max(*until);
+        at
     }
 
     /// Nanoseconds that the command which has come waits for its controller.
@@ -194,7 +214,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Front, Queues, Service, Spread};
+    use crate::config::{ByCommand, Front, Queues, Service, Spread};
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -203,7 +223,7 @@ mod tests {
 
     fn fabric(write_protocol: WriteProtocol, link_bytes_per_sec: Option<u64>) -> Fabric {
         Fabric::new(&ArrayConfig {
-            service: Service::Curve(Vec::new(), Spread::Constant),
+            service: Service::Curve(Vec::new(), Spread::Constant, ByCommand::default()),
             round_trip_ns: 100,
             link_bytes_per_sec,
             write_protocol,
@@ -235,6 +255,30 @@ mod tests {
                 fabric(protocol, None).transfer(Time::ZERO, 0, (op, bytes), &Carried::default());
             let ns = further * 100;
             assert_eq!(transfer, Transfer { total_ns: ns, uncounted_ns: 0 }, "{protocol:?} {op:?}");
+        }
+    }
+
+    /// A round trip of 100 ns and a timer of 900: nothing passes what is sent again, on its connection.
+    #[test]
+    fn what_is_lost_holds_up_all_that_comes_behind_it_on_its_connection() {
+        let mut fabric = fabric(COMSTAR, None);
+        let mut deliver = |leaves, by, lost| {
+            let carried = Carried { ordered_by: Some(by), lost, ack_ns: 900, ..Carried::default() };
+            fabric.deliver(Time(leaves), 0, &carried).0
+        };
+        for (leaves, by, lost, at) in [
+            (100, 0, 0, 150),
+            (1_000, 0, 1, 2_050),
+            (900, 0, 0, 950),
+            (1_001, 0, 0, 2_050),
+            (1_001, 1, 0, 1_051),
+            (1_100, 0, 2, 4_050),
+            (2_100, 0, 0, 4_050),
+            (4_100, 0, 0, 4_150),
+            (5_000, 0, 1, 6_050),
+            (4_500, 0, 0, 4_550),
+        ] {
+            assert_eq!(deliver(leaves, by, lost), at, "{leaves} by {by} with {lost} lost");
         }
     }
 

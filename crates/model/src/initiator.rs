@@ -71,6 +71,7 @@ impl Initiator {
     /// # Panics
     /// When there is no such nexus, or not its link.
     pub fn carry(&mut self, now: Time, nexus: usize, op: Op, bytes: u32) -> Carried {
+        let by = nexus as u32;
         let nexus = &mut self.nexuses[nexus];
         let writes = is_write(op);
         let moved = if op.moves_data() { bytes } else { 0 };
@@ -80,9 +81,12 @@ impl Initiator {
             link_ns: link.map_or(0, |link| link.send(now, moved)),
             ..Carried::default()
         };
-        if let Some(losses) = nexus.losses.as_mut().filter(|_| op == Op::Read) {
-            carried.lost = losses.of(moved, &mut self.random);
+        if let Some(losses) = &mut nexus.losses {
+            carried.ordered_by = Some(by);
             carried.ack_ns = losses.ack_ns;
+            if op == Op::Read {
+                carried.lost = losses.of(moved, &mut self.random);
+            }
         }
         carried
     }

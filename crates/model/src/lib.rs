@@ -11,6 +11,7 @@ mod cluster;
 mod command;
 mod config;
 mod controllers;
+mod curve;
 mod disks;
 mod fabric;
 mod flash_cache;
@@ -37,8 +38,8 @@ pub use config::{
     ServerQueue, Service, SizeMix, Spread, Stuck, Tier, VolumeConfig, WAITING_MAX, WorkloadConfig,
     WriteCache, WriteProtocol,
 };
+pub use curve::ArrayUse;
 pub use flash_cache::{FlashCache, FlashCacheConfig};
 pub use initiator::Initiator;
 pub use request::Io;
-pub use service::ArrayUse;
 pub use workload::Workload;

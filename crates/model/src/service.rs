@@ -2,14 +2,20 @@
 //! arrival, and its next free instant is all there is to know, so the end of the service is a closed form at its beginning
 //! (reference `simulation.md`, section 2b).
 
-use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
+use alloc::{
+    boxed::Box,
+    collections::{BinaryHeap, VecDeque},
+    vec,
+    vec::Vec,
+};
 use core::cmp::Reverse;
 
 use counters::{MILLISECOND, Op, SECOND, Time};
 
 use crate::{
     command::Command,
-    config::{self, ByCommand, ServerQueue, Spread},
+    config::{self, ByCommand, ServerQueue},
+    curve::{ArrayUse, Curve},
     disks::Disks,
     fabric::Link,
     holes::{Holes, Turn},
@@ -31,24 +37,12 @@ pub(crate) enum Service {
     Spindles { raid: Raid, write_cache: Acknowledged },
     /// The same, where the time of each depends on where it is.
     Disks { disks: Disks, write_cache: Acknowledged },
+    /// Servers before which a cache acknowledges writes.
+    Cached { servers: Box<Servers>, write_cache: Acknowledged },
     /// Something is before the rest.
     Behind { front: Front, rest: Box<Self> },
     /// No stations: latency is read off a curve.
-    Curve { points: Box<[(u32, u64)]>, time: Option<Duration>, read: ArrayUse },
-}
-
-/// How often a measured curve was read, and how often where nobody had measured; volumes that went over; and what was done
-/// for nobody.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArrayUse {
-    /// Commands served.
-    pub served: u64,
-    /// Those that came when more were outstanding than at the curve's last point.
-    pub beyond: u64,
-    /// Times that a command for a volume came to the controller which did not have it, and got it.
-    pub handed_over: u64,
-    /// Commands that a host took back and that took time of it all the same.
-    pub kept: u64,
+    Curve(Box<Curve>),
 }
 
 /// Equal FIFO servers.
@@ -70,6 +64,14 @@ pub(crate) struct Pool {
     /// As of [`Stations`], all as if of one: which server it is does not matter.
     turn: Turn,
     holes: Holes,
+}
+
+/// Servers behind a cache: those of one queue count as one that takes the next when any is idle.
+#[derive(Clone, Debug)]
+pub(crate) struct Servers {
+    read_ns: u64,
+    by: ByCommand,
+    rest: Service,
 }
 
 /// Stations of which a write goes to several.
@@ -101,7 +103,7 @@ const SERVERS_MAX: u32 = 1 << 16;
 impl Service {
     pub(crate) fn new(config: &config::Service) -> Self {
         match config {
-            config::Service::Servers { servers, mean_ns, spread, queue, by } => {
+            config::Service::Servers { servers, mean_ns, spread, queue, by, write_cache } => {
                 let time = Duration::new(*mean_ns, *spread);
                 let rest = match queue {
                     ServerQueue::Random => Self::Servers(Stations::new(*servers, time)),
@@ -112,6 +114,11 @@ impl Service {
                         Self::Shared(Pool { free, time, turn, holes })
                     }
                 };
+                if write_cache.is_some() {
+                    let servers = Box::new(Servers { read_ns: *mean_ns, by: *by, rest });
+                    let write_cache = Acknowledged::new(*write_cache, &*servers);
+                    return Self::Cached { servers, write_cache };
+                }
                 if *by == ByCommand::default() {
                     return rest;
                 }
@@ -130,20 +137,37 @@ impl Service {
                 let write_cache = Acknowledged::new(config.write_cache, &disks);
                 Self::Disks { disks, write_cache }
             }
-            config::Service::Curve(points, spread) => Self::Curve {
-                points: points.as_slice().into(),
-                time: (*spread != Spread::Constant).then(|| Duration::new(0, *spread)),
-                read: ArrayUse::default(),
-            },
+            config::Service::Curve(points, spread, by) => {
+                Self::Curve(Box::new(Curve::new(points, *spread, *by)))
+            }
         }
     }
 
-    /// The same with something before it; a curve says all that there is.
+    /// The same with something before it.
     pub(crate) fn behind(self, front: &config::Front) -> Self {
-        if *front == config::Front::default() || matches!(self, Self::Curve { .. }) {
+        if *front == config::Front::default() {
             return self;
         }
         Self::Behind { front: Front::new(front), rest: Box::new(self) }
+    }
+
+    /// The curve that it is, where it is one.
+    const fn curve(&self) -> Option<&Curve> {
+        match self {
+            Self::Curve(curve) => Some(curve),
+            Self::Behind { rest, .. } => rest.curve(),
+            _ => None,
+        }
+    }
+
+    /// Whether it matters how many commands are outstanding.
+    pub(crate) const fn minds_outstanding(&self) -> bool {
+        self.curve().is_some()
+    }
+
+    /// How its curve was used, where it has one.
+    pub(crate) fn read(&self) -> ArrayUse {
+        self.curve().map_or_else(ArrayUse::default, |curve| curve.read)
     }
 
     /// When a command that arrives now is served; `outstanding` counts it already.
@@ -163,17 +187,10 @@ impl Service {
                 write_cache.serve(arrive, command, raid, random)
             }
             Self::Disks { disks, write_cache } => write_cache.serve(arrive, command, disks, random),
-            Self::Curve { points, time, read } => {
-                let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
-                read.served += 1;
-                read.beyond += u64::from(outstanding > last);
-                let mean = latency_at(points, outstanding);
-                arrive
-                    + time.as_mut().map_or(mean, |time| {
-                        time.set_mean(mean);
-                        time.draw(random.bits())
-                    })
+            Self::Cached { servers, write_cache } => {
+                write_cache.serve(arrive, command, &mut **servers, random)
             }
+            Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
             Self::ByCommand { read_ns, by, rest } => {
                 rest.set_mean(by.mean_ns(*read_ns, command.is_write(), command.bytes));
                 rest.serve_apart(arrive, command, random)
@@ -185,6 +202,20 @@ impl Service {
     #[inline(never)]
     fn serve_apart(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
         self.serve(arrive, command, 0, random)
+    }
+
+    /// When it ends a command of the array's own, with which so many are outstanding.
+    fn serve_own(
+        &mut self,
+        arrive: Time,
+        command: &Command,
+        outstanding: u32,
+        random: &mut Random,
+    ) -> Time {
+        match self {
+            Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
+            _ => self.serve_apart(arrive, command, random),
+        }
     }
 
     fn set_mean(&mut self, mean: u64) {
@@ -247,6 +278,42 @@ impl Acknowledged {
     }
 }
 
+impl Spindles for Servers {
+    fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
+        self.rest.set_mean(self.by.mean_ns(self.read_ns, command.is_write(), command.bytes));
+        self.rest.serve_apart(arrive, command, random)
+    }
+
+    fn count(&self) -> usize {
+        if let Service::Servers(stations) = &self.rest { stations.free.len() } else { 1 }
+    }
+
+    fn cut(&self, command: &Command, random: &mut Random, pieces: &mut Vec<Piece>) {
+        let spindle = below_low(random.bits(), self.count() as u32) as usize;
+        let Command { block, bytes, .. } = *command;
+        let bytes = u64::from(bytes);
+        let is_write = command.is_write();
+        pieces.push(Piece { spindle, place: 0, block, bytes, is_write, kept: bytes });
+    }
+
+    fn free(&self, spindle: usize) -> Time {
+        match &self.rest {
+            Service::Servers(stations) => stations.free[spindle],
+            Service::Shared(pool) => pool.free.peek().map_or(Time::ZERO, |first| first.0),
+            _ => Time::ZERO,
+        }
+    }
+
+    fn work(&mut self, at: Time, piece: &Piece, random: &mut Random) -> Time {
+        self.rest.set_mean(self.by.mean_ns(self.read_ns, piece.is_write, piece.bytes as u32));
+        match &mut self.rest {
+            Service::Servers(stations) => stations.serve_on(piece.spindle, at, random.bits()),
+            Service::Shared(pool) => pool.serve(at, random),
+            _ => at,
+        }
+    }
+}
+
 impl Spindles for Raid {
     fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
         let copies = if command.is_write() { self.write_penalty } else { 1 };
@@ -259,12 +326,14 @@ impl Spindles for Raid {
     }
 
     fn cut(&self, command: &Command, random: &mut Random, pieces: &mut Vec<Piece>) {
-        let copies = if command.is_write() { self.write_penalty } else { 1 };
+        let is_write = command.is_write();
+        let copies = if is_write { self.write_penalty } else { 1 };
+        let block = command.block;
         let bytes = u64::from(command.bytes);
         for copy in 0..copies {
             let spindle = below_low(random.bits(), self.stations.free.len() as u32) as usize;
             let kept = if copy == 0 { bytes } else { 0 };
-            pieces.push(Piece { spindle, place: 0, bytes, kept });
+            pieces.push(Piece { spindle, place: 0, block, bytes, is_write, kept });
         }
     }
 
@@ -284,6 +353,8 @@ pub(crate) struct Front {
     /// Of 2^32 reads so many hit, and take so long.
     hits: u64,
     hit_ns: u64,
+    /// When those end that are under way, where the rest minds how many it has.
+    hits_end: VecDeque<Time>,
     /// Of 2^32 commands so many go to the fast tier.
     of_tier: u64,
     tier: Option<Box<Service>>,
@@ -296,8 +367,11 @@ pub(crate) struct Front {
 struct Background {
     config: config::Background,
     between: Duration,
-    /// When its next command comes.
+    /// When its next command comes, and where it is, in blocks.
     next: Time,
+    block: u64,
+    /// When those end that are under way.
+    ends: BinaryHeap<Reverse<Time>>,
 }
 
 /// Bits of a random number for a share of 2^32.
@@ -310,19 +384,21 @@ impl Front {
         let reads = config.reads.map_or((0.0, 0), |reads| (reads.hits, reads.hit_ns));
         let tier = config.tier.map(|tier| {
             let config::Tier { servers, mean_ns, spread, queue, .. } = tier;
-            let by = ByCommand::default();
+            let (by, write_cache) = (ByCommand::default(), None);
             Box::new(Service::new(&config::Service::Servers {
                 servers,
                 mean_ns,
                 spread,
                 queue,
                 by,
+                write_cache,
             }))
         });
         Self {
             overhead_ns: config.overhead_ns,
             hits: of_32_bits(reads.0),
             hit_ns: reads.1,
+            hits_end: VecDeque::new(),
             of_tier: of_32_bits(config.of_tier()),
             tier,
             background: config.background.map(Background::new),
@@ -335,12 +411,16 @@ impl Front {
         &mut self,
         arrive: Time,
         command: &Command,
-        outstanding: u32,
+        mut outstanding: u32,
         random: &mut Random,
         rest: &mut Service,
     ) -> Time {
+        while self.hits_end.front().is_some_and(|end| *end <= arrive) {
+            self.hits_end.pop_front();
+        }
+        outstanding = outstanding.saturating_sub(self.hits_end.len() as u32);
         if let Some(background) = &mut self.background {
-            background.catch_up(arrive, random, rest);
+            outstanding += background.catch_up(arrive, outstanding, random, rest);
         }
         if let (Op::Copy, Some(copier)) = (command.op, &mut self.copier) {
             // One after the other, and beside all else (ruling: nobody says what it takes from that).
@@ -348,6 +428,9 @@ impl Front {
         }
         let may_hit = self.hits > 0 && command.op == Op::Read;
         let served = if may_hit && random.bits() >> 32 < self.hits {
+            if rest.minds_outstanding() {
+                self.hits_end.push_back(arrive + self.hit_ns);
+            }
             arrive + self.hit_ns
         } else {
             let tier = self.tier.as_deref_mut().filter(|_| random.bits() >> 32 < self.of_tier);
@@ -361,22 +444,52 @@ impl Background {
     fn new(config: config::Background) -> Self {
         let between_ns = (SECOND as f64 / config.rate.clamp(1e-3, 1e6)) as u64;
         let between = Duration::new(between_ns, config::Spread::Exponential);
-        Self { config, between, next: config.from }
+        Self { config, between, next: config.from, block: 0, ends: BinaryHeap::new() }
     }
 
-    /// Does what came until now.
-    fn catch_up(&mut self, now: Time, random: &mut Random, rest: &mut Service) {
-        let config::Background { read_share, bytes, from, until, .. } = self.config;
+    /// Does what came until now, beside so many of hosts, and has so many under way then.
+    fn catch_up(
+        &mut self,
+        now: Time,
+        of_hosts: u32,
+        random: &mut Random,
+        rest: &mut Service,
+    ) -> u32 {
+        let config::Background { outstanding, from, until, .. } = self.config;
         while self.next <= now && self.next < until {
             if self.next > from {
-                let op =
-                    if random.bits() >> 32 < of_32_bits(read_share) { Op::Read } else { Op::Write };
-                let block = random.bits() >> 16;
-                let command = Command { volume: 0, host: 0, path: 0, op, block, bytes };
-                rest.serve_apart(self.next, &command, random);
+                self.end(self.next);
+                let under_way = self.ends.len() as u32;
+                if let (true, Some(first)) = (under_way >= outstanding.max(1), self.ends.peek()) {
+                    // What is not done in time is late, and does not pile up.
+                    self.next = first.0;
+                    continue;
+                }
+                let command = self.command(random);
+                let all = of_hosts.saturating_add(under_way);
+                self.ends.push(Reverse(rest.serve_own(self.next, &command, all, random)));
             }
             self.next = self.next + self.between.draw(random.bits()).max(1);
         }
+        self.end(now);
+        self.ends.len() as u32
+    }
+
+    /// What has ended is not under way any more.
+    fn end(&mut self, now: Time) {
+        while self.ends.peek().is_some_and(|end| end.0 <= now) {
+            self.ends.pop();
+        }
+    }
+
+    /// The next one, where the last one ended.
+    fn command(&mut self, random: &mut Random) -> Command {
+        let config::Background { read_share, bytes, .. } = self.config;
+        let is_read = random.bits() >> 32 < of_32_bits(read_share);
+        let op = if is_read { Op::Read } else { Op::Write };
+        let block = self.block;
+        self.block = (block + u64::from(bytes).div_ceil(4096)) & (u64::MAX >> 16);
+        Command { volume: 0, host: 0, path: 0, op, block, bytes }
     }
 }
 
@@ -412,51 +525,13 @@ impl Pool {
     }
 }
 
-/// Linear between the points and constant before the first; 0 without points. Beyond the last
-/// point the array does no more a second than it did there, so latency grows with the number
-/// outstanding: Little's law.
-fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
-    let above = points.partition_point(|&(n, _)| n <= outstanding);
-    let low = above.checked_sub(1).and_then(|below| points.get(below));
-    match (low, points.get(above)) {
-        (Some(&(n0, y0)), Some(&(n1, y1))) => {
-            let (part, whole) = (i128::from(outstanding - n0), i128::from(n1 - n0));
-            let rise = i128::from(y1) - i128::from(y0);
-            (i128::from(y0) + rise * part / whole) as u64
-        }
-        (Some(&(n, y)), None) => {
-            let saturated = u128::from(y) * u128::from(outstanding) / u128::from(n.max(1));
-            u64::try_from(saturated).unwrap_or(u64::MAX)
-        }
-        (None, Some(&(_, y))) => y,
-        (None, None) => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Spread;
 
     fn of(op: Op) -> Command {
         Command { volume: 0, host: 0, path: 0, op, block: 0, bytes: 4096 }
-    }
-
-    #[test]
-    fn a_curve_is_linear_between_its_points_and_saturated_beyond_them() {
-        let points = [(8, 1_000), (16, 2_000), (32, 1_000)];
-        for (outstanding, latency) in [
-            (0, 1_000),
-            (8, 1_000),
-            (12, 1_500),
-            (16, 2_000),
-            (24, 1_500),
-            (32, 1_000),
-            (96, 3_000),
-        ] {
-            assert_eq!(latency_at(&points, outstanding), latency, "{outstanding}");
-        }
-        assert_eq!(latency_at(&[], 5), 0);
-        assert_eq!(latency_at(&[(0, 0), (u32::MAX, u64::MAX)], u32::MAX - 1) >> 32, (1 << 32) - 2);
     }
 
     fn raid(write_penalty: u32, ack_ns: Option<u64>) -> Service {
@@ -508,7 +583,11 @@ mod tests {
             write_cache: Some(config::WriteCache { ack_ns: 3, bytes: Some(3 * 4096) }),
         });
         let mut random = Random::new(1);
-        let mut serve = |at, op| pool.serve(Time(at), &of(op), 1, &mut random).0;
+        let mut block = 0;
+        let mut serve = |at, op| {
+            block += 1;
+            pool.serve(Time(at), &Command { block, ..of(op) }, 1, &mut random).0
+        };
         assert_eq!([0; 3].map(|at| serve(at, Op::Write)), [3; 3]);
         assert_eq!(serve(0, Op::Write), 10, "full: through to the spindle, before what is kept");
         assert_eq!(serve(1, Op::Read), 20, "before what is kept as well");
@@ -516,5 +595,95 @@ mod tests {
         assert_eq!(serve(26, Op::Read), 40, "after that one, before the others");
         assert_eq!(serve(65, Op::Read), 80, "two more are through at 60, the last at 70");
         assert_eq!(serve(100, Op::Read), 110);
+    }
+
+    /// As above; what is behind is read and written in the cache, as a whole, until the spindle takes it.
+    #[test]
+    fn what_is_behind_is_rewritten_and_read_in_the_cache() {
+        for queue in [ServerQueue::Random, ServerQueue::Shared] {
+            let mut one = Service::new(&config::Service::Servers {
+                servers: 1,
+                mean_ns: 10,
+                spread: Spread::Constant,
+                queue,
+                by: ByCommand { write_ns: Some(20), ..ByCommand::default() },
+                write_cache: Some(config::WriteCache { ack_ns: 3, bytes: Some(4 * 4096) }),
+            });
+            let mut random = Random::new(1);
+            let mut serve = |at, op, block, blocks: u32| {
+                let command = Command { block, bytes: blocks * 4096, ..of(op) };
+                one.serve(Time(at), &command, 1, &mut random).0
+            };
+            assert_eq!(serve(0, Op::Read, 9, 1), 10);
+            assert_eq!(serve(0, Op::Write, 0, 2), 3);
+            assert_eq!(serve(0, Op::Write, 2, 2), 3);
+            assert_eq!(serve(1, Op::Write, 1, 2), 4, "of two writes, and no room is needed");
+            assert_eq!(serve(1, Op::Read, 0, 4), 4);
+            assert_eq!(serve(1, Op::Read, 3, 2), 20, "one block is not there");
+            assert_eq!(
+                serve(21, Op::Write, 0, 2),
+                24,
+                "the first was taken at 20, and there is room again"
+            );
+            assert_eq!(serve(21, Op::Write, 8, 1), 60, "full: after that one, 20 for each write");
+            assert_eq!(serve(61, Op::Read, 2, 2), 90, "taken at 60");
+            assert_eq!(serve(61, Op::Read, 0, 2), 64, "the later one is behind still");
+        }
+    }
+
+    /// Runs behind each other pass under the head: a stream of one at a time, and never more, is as fast as the disk.
+    #[test]
+    fn a_background_is_a_stream_and_what_is_late_does_not_pile_up() {
+        let disk = config::Service::Disks(config::Disks {
+            disks: 1,
+            data_disks: 1,
+            bytes: 146 << 30,
+            turn_ns: 4 * MILLISECOND,
+            seek_ns: 3 * MILLISECOND,
+            bytes_per_sec: 65_536_000,
+            stripe_bytes: 64 << 10,
+            elevator: 1,
+            write_penalty: 1,
+            write_cache: None,
+        });
+        let front = config::Front {
+            background: Some(config::Background {
+                rate: 1e6,
+                outstanding: 1,
+                read_share: 1.0,
+                bytes: 65_536,
+                from: Time(0),
+                until: Time::NEVER,
+            }),
+            ..config::Front::default()
+        };
+        let mut array = Service::new(&disk).behind(&front);
+        let mut random = Random::new(1);
+        let read = Command { block: 1 << 20, ..of(Op::Read) };
+        let served = array.serve(Time(SECOND), &read, 1, &mut random);
+        // What it has begun, the way there, a turn at most, and 4 KiB of it.
+        assert!(served.since(Time(SECOND)) < 9 * MILLISECOND, "{served:?}");
+        let Service::Behind { front, .. } = array else { unreachable!() };
+        let done = front.background.map_or(0, |background| background.block / 16);
+        assert!((990..=1_001).contains(&done), "{done} of a millisecond");
+    }
+
+    /// What a cache answers and what the array does for itself is not what hosts have outstanding on its curve.
+    #[test]
+    fn a_curve_counts_its_own_commands_and_not_those_of_its_cache() {
+        let curve = config::Service::Curve(
+            vec![(1, 1_000), (101, 101_000)],
+            Spread::Constant,
+            ByCommand::default(),
+        );
+        let mut random = Random::new(1);
+        let reads = Some(config::ReadCache { hits: 1.0, hit_ns: 50 });
+        let mut array =
+            Service::new(&curve).behind(&config::Front { reads, ..config::Front::default() });
+        for at in 0..10 {
+            array.serve(Time(at), &of(Op::Read), at as u32 + 1, &mut random);
+        }
+        assert_eq!(array.serve(Time(10), &of(Op::Write), 11, &mut random), Time(1_010));
+        assert_eq!(array.serve(Time(55), &of(Op::Write), 12, &mut random), Time(8_055));
     }
 }

@@ -28,9 +28,9 @@ fn spread() -> impl Strategy<Value = Spread> {
 
 fn service() -> impl Strategy<Value = Service> {
     prop_oneof![
-        (short_number(), number(), spread(), server_queue(), by_command()).prop_map(
-            |(servers, mean_ns, spread, queue, by)| {
-                Service::Servers { servers, mean_ns, spread, queue, by }
+        (short_number(), number(), spread(), server_queue(), by_command(), write_cache()).prop_map(
+            |(servers, mean_ns, spread, queue, by, write_cache)| {
+                Service::Servers { servers, mean_ns, spread, queue, by, write_cache }
             }
         ),
         (short_number(), number(), spread(), short_number(), write_cache()).prop_map(
@@ -39,14 +39,14 @@ fn service() -> impl Strategy<Value = Service> {
             }
         ),
         disks().prop_map(Service::Disks),
-        (vec((short_number(), number()), 0..4), spread())
-            .prop_map(|(points, spread)| Service::Curve(points, spread)),
+        (vec((short_number(), number()), 0..4), spread(), by_command())
+            .prop_map(|(points, spread, by)| Service::Curve(points, spread, by)),
     ]
 }
 
 fn by_command() -> impl Strategy<Value = ByCommand> {
-    let numbers = (proptest::option::of(number()), prop_oneof![Just(0), number()]);
-    numbers.prop_map(|(write_ns, kib_ns)| ByCommand { write_ns, kib_ns })
+    let numbers = (proptest::option::of(number()), prop_oneof![Just(0), number()], short_number());
+    numbers.prop_map(|(write_ns, kib_ns, free_bytes)| ByCommand { write_ns, kib_ns, free_bytes })
 }
 
 fn server_queue() -> impl Strategy<Value = ServerQueue> {
@@ -150,7 +150,7 @@ prop_compose! {
         let background = background.map(|(rate, read_share, bytes, from, length)| {
             // Each command of its own is a step of the model: few, however late it is.
             let until = Time(from.saturating_add(length));
-            Background { rate, read_share, bytes, from: Time(from), until }
+            Background { rate, outstanding: 4, read_share, bytes, from: Time(from), until }
         });
         let front = Front { overhead_ns, reads, tier, background, copier_bytes_per_sec };
         ArrayConfig {
@@ -248,7 +248,7 @@ proptest! {
     ) {
         let qos = Qos { min: 0, max, burst, burst_secs: 2, cost: Cost::SolidFire, bytes_per_sec: None };
         let config = ArrayConfig {
-            service: Service::Curve(vec![(1, 1_000)], Spread::Constant),
+            service: Service::Curve(vec![(1, 1_000)], Spread::Constant, ByCommand::default()),
             round_trip_ns: 100,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,

@@ -30,6 +30,7 @@ fn servers(servers: u32, mean_ns: u64, spread: Spread) -> Service {
         spread,
         queue: ServerQueue::Random,
         by: ByCommand::default(),
+        write_cache: None,
     }
 }
 
@@ -170,7 +171,8 @@ fn a_raid_pool_loses_its_penalty_on_writes() {
 
 #[test]
 fn a_curve_gives_the_latency_of_the_outstanding_count() {
-    let config = array(Service::Curve(vec![(1, 100_000), (33, 420_000)], Spread::Constant));
+    let points = vec![(1, 100_000), (33, 420_000)];
+    let config = array(Service::Curve(points, Spread::Constant, ByCommand::default()));
     let run = run(&config, &workload(closed(17), 1.0, 4096), 1);
     assert_eq!(run.last().unwrap().2.array_ns, 260_000);
 }
@@ -674,9 +676,15 @@ fn one_seed_gives_one_result() {
 /// An open array of 8 servers at 70 %, of 1 ms each: the response times of its commands in microseconds, ascending.
 fn open_responses(queue: ServerQueue, front: Front) -> Vec<u64> {
     let spread = Spread::Exponential;
-    let by = ByCommand::default();
-    let mut config =
-        array(Service::Servers { servers: 8, mean_ns: MILLISECOND, spread, queue, by });
+    let (by, write_cache) = (ByCommand::default(), None);
+    let mut config = array(Service::Servers {
+        servers: 8,
+        mean_ns: MILLISECOND,
+        spread,
+        queue,
+        by,
+        write_cache,
+    });
     config.front = front;
     let arrival = Arrival::Open {
         rate: 5_600.0,
@@ -723,6 +731,7 @@ fn no_server_is_idle_while_a_command_waits_in_the_one_queue() {
             spread,
             queue,
             by: ByCommand::default(),
+            write_cache: None,
         };
         let run = run(&array(service), &workload(closed(12), 1.0, 4096), 20);
         assert!(close(run.len() as f64 / 20.0, 16_000.0, 0.01), "{spread:?}: {}", run.len());
@@ -749,7 +758,8 @@ fn a_limit_of_bytes_holds_beside_that_of_commands() {
 /// 100 us and 5 for each KiB of a read, 400 and 5 of a write; one in the middle of both by one queue before two.
 #[test]
 fn what_a_server_takes_goes_by_the_command() {
-    let by = ByCommand { write_ns: Some(400 * MICROSECOND), kib_ns: 5 * MICROSECOND };
+    let by =
+        ByCommand { write_ns: Some(400 * MICROSECOND), kib_ns: 5 * MICROSECOND, free_bytes: 0 };
     for (queue, read_share, kib, expected) in [
         (ServerQueue::Random, 1.0, 16, 1e6 / 180.0),
         (ServerQueue::Random, 0.0, 16, 1e6 / 480.0),
@@ -758,7 +768,14 @@ fn what_a_server_takes_goes_by_the_command() {
     ] {
         let count = if queue == ServerQueue::Shared { 2 } else { 1 };
         let (mean_ns, spread) = (100 * MICROSECOND, Spread::Constant);
-        let config = array(Service::Servers { servers: count, mean_ns, spread, queue, by });
+        let config = array(Service::Servers {
+            servers: count,
+            mean_ns,
+            spread,
+            queue,
+            by,
+            write_cache: None,
+        });
         let run = run(&config, &workload(closed(4), read_share, kib << 10), 20);
         assert!(close(run.len() as f64 / 20.0, expected, 0.02), "{kib} KiB: {}", run.len());
     }
@@ -767,7 +784,8 @@ fn what_a_server_takes_goes_by_the_command() {
 /// A lognormal of variation 0.27 has its P99 at exp(2.326 s - s s / 2) of its mean, s s = ln(1 + 0.27 x 0.27).
 #[test]
 fn a_curve_with_a_spread_has_its_mean_and_a_tail() {
-    let config = array(Service::Curve(vec![(1, 76_000), (33, 420_000)], Spread::Lognormal(0.27)));
+    let points = vec![(1, 76_000), (33, 420_000)];
+    let config = array(Service::Curve(points, Spread::Lognormal(0.27), ByCommand::default()));
     let run = run(&config, &workload(closed(1), 1.0, 4096), 20);
     let mut all: Vec<_> = run.iter().map(|(_, _, answer)| answer.array_ns).collect();
     all.sort_unstable();

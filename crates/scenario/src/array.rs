@@ -61,6 +61,7 @@ const ARRAY_KEYS: &[&str] = &[
     "variation",
     "write_service",
     "per_kib",
+    "curve_size",
     "spindles",
     "raid",
     "write_cache",
@@ -250,9 +251,10 @@ fn bandwidth(table: &Table<'_>, key: &str) -> Result<Option<u64>, Error> {
 }
 
 fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
+    let service = service(table)?;
     Ok(ArrayConfig {
-        service: service(table)?,
-        front: front(table)?,
+        front: front(table, &service)?,
+        service,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
         link_bytes_per_sec: bandwidth(table, "link")?,
         write_protocol: write_protocol(table)?,
@@ -274,10 +276,11 @@ fn capacity(table: &Table<'_>) -> Result<Option<Capacity>, Error> {
     Ok(Some(Capacity { units, burst_share: burst_share.unwrap_or(1.0) }))
 }
 
-/// Keys of one kind of service or another, which go with no other.
+/// Keys that go with some kinds of service alone.
 const SERVICE_KEYS: &[&str] = &[
     "write_service",
     "per_kib",
+    "curve_size",
     "queue",
     "overhead",
     "read_cache",
@@ -293,28 +296,34 @@ const SERVICE_KEYS: &[&str] = &[
     "disk",
 ];
 
-fn service(table: &Table<'_>) -> Result<Service, Error> {
-    let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
-    let disk = table.get("disk").filter(|_| kind.name() == "spindles");
-    let own: &[&str] = match (kind.name(), &disk) {
-        ("servers", _) => &SERVICE_KEYS[..11],
-        ("spindles", None) => &SERVICE_KEYS[3..14],
-        ("spindles", Some(_)) => &[
+/// Whether one of them goes with a kind of service, by its key; `disk` is that of spindles which have one.
+fn goes_with(kind: &str, key: &str) -> bool {
+    let others: &[&str] = match kind {
+        "servers" => &["curve_size", "raid", "disk"],
+        "spindles" => &["write_service", "per_kib", "curve_size", "queue"],
+        "disk" => {
+            &["write_service", "per_kib", "curve_size", "queue", "service", "spread", "variation"]
+        }
+        _ => &[
+            "queue",
             "overhead",
-            "read_cache",
             "tier",
-            "background",
-            "xcopy",
+            "service",
             "raid",
             "write_cache",
             "write_cache_size",
             "disk",
         ],
-        _ => &["spread", "variation"],
     };
+    !others.contains(&key)
+}
+
+fn service(table: &Table<'_>) -> Result<Service, Error> {
+    let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
+    let disk = table.get("disk").filter(|_| kind.name() == "spindles");
+    let with = disk.as_ref().map_or(kind.name(), Node::name);
     for key in SERVICE_KEYS {
-        if let (Some(node), false) = (table.get(key), own.contains(key)) {
-            let with = disk.as_ref().map_or(kind.name(), Node::name);
+        if let (Some(node), false) = (table.get(key), goes_with(with, key)) {
             return Err(node.error(&format!("it does not go with `{with}`")));
         }
     }
@@ -324,10 +333,8 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
             mean_ns: table.need("service")?.positive_duration()?,
             spread: spread(table)?,
             queue: queue(table)?,
-            by: ByCommand {
-                write_ns: table.read("write_service", Node::positive_duration)?,
-                kib_ns: table.read("per_kib", Node::duration)?.unwrap_or(0),
-            },
+            by: by_command(table)?,
+            write_cache: write_cache(table)?,
         }),
         ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(SERVERS)?,
@@ -340,13 +347,30 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
         _ => {
             let is_plain = table.get("spread").is_none() && table.get("variation").is_none();
             let spread = if is_plain { Spread::Constant } else { spread(table)? };
-            Ok(Service::Curve(curve(&kind)?, spread))
+            Ok(Service::Curve(curve(&kind)?, spread, by_command(table)?))
         }
     }
 }
 
+/// What goes by the command.
+fn by_command(table: &Table<'_>) -> Result<ByCommand, Error> {
+    let kib_ns = table.read("per_kib", Node::duration)?;
+    let size = table.read("curve_size", |node| node.size(SECTOR..=16 << 20))?;
+    match (table.get("curve"), table.get("per_kib"), table.get("curve_size")) {
+        (Some(_), Some(per_kib), None) => Err(per_kib.error(
+            "with a `curve` it is what a larger command takes more: give the size that was measured as `curve_size`",
+        )),
+        (_, None, Some(size)) => Err(size.error("it goes with `per_kib`")),
+        _ => Ok(ByCommand {
+            write_ns: table.read("write_service", Node::positive_duration)?,
+            kib_ns: kib_ns.unwrap_or(0),
+            free_bytes: size.unwrap_or(0) as u32,
+        }),
+    }
+}
+
 /// What stands before the service.
-fn front(table: &Table<'_>) -> Result<Front, Error> {
+fn front(table: &Table<'_>, service: &Service) -> Result<Front, Error> {
     let reads = table.read("read_cache", |node| {
         let cache = node.table(&["hits", "time"])?;
         let hits = cache.need("hits")?.parsed(units::percent)?;
@@ -356,7 +380,7 @@ fn front(table: &Table<'_>) -> Result<Front, Error> {
         overhead_ns: table.read("overhead", Node::duration)?.unwrap_or(0),
         reads,
         tier: table.read("tier", tier)?,
-        background: table.read("background", background)?,
+        background: table.read("background", |node| background(node, service))?,
         copier_bytes_per_sec: bandwidth(table, "xcopy")?,
     })
 }
@@ -379,9 +403,16 @@ fn tier(node: &Node<'_>) -> Result<Tier, Error> {
     })
 }
 
-/// What the array does by itself.
-fn background(node: &Node<'_>) -> Result<Background, Error> {
-    let table = node.table(&["rate", "read", "size", "from", "to"])?;
+/// What the array does by itself: one command for each of its servers, spindles or disks, where nothing else is said, or
+/// as many as its curve has at its end.
+fn background(node: &Node<'_>, service: &Service) -> Result<Background, Error> {
+    let table = node.table(&["rate", "outstanding", "read", "size", "from", "to"])?;
+    let all = match service {
+        Service::Servers { servers, .. } => *servers,
+        Service::Spindles { spindles, .. } => *spindles,
+        Service::Disks(disks) => disks.disks,
+        Service::Curve(points, ..) => points.last().map_or(1, |&(last, _)| last),
+    };
     let from = Time(table.read("from", Node::duration)?.unwrap_or(0));
     let until = table.read("to", Node::duration)?.map_or(Time::NEVER, Time);
     if let (true, Some(node)) = (until <= from, table.get("to")) {
@@ -392,6 +423,7 @@ fn background(node: &Node<'_>) -> Result<Background, Error> {
     };
     Ok(Background {
         rate: table.need("rate")?.number(BACKGROUND_RATE)?,
+        outstanding: table.read("outstanding", |node| node.integer32(SERVERS))?.unwrap_or(all),
         read_share: table.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0),
         bytes: table.read("size", size)?.unwrap_or(BACKGROUND_BYTES),
         from,

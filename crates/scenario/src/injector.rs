@@ -103,6 +103,7 @@ mod tests {
             spread,
             queue: ServerQueue::Random,
             by: ByCommand::default(),
+            write_cache: None,
         }
     }
 
@@ -127,7 +128,7 @@ mod tests {
         // 2,000 a second with 40 outstanding and not more with 80; 8 ms + 0.3 ms n below it: 1,800 at n = 31.3.
         let points = [(1, 10), (10, 10), (20, 14), (40, 20)];
         let points = points.map(|(n, ms)| (n, ms * MILLISECOND)).to_vec();
-        let found = of(Service::Curve(points, Spread::Constant), 80, 0.9);
+        let found = of(Service::Curve(points, Spread::Constant, ByCommand::default()), 80, 0.9);
         assert!(found.abs_diff(17_391) <= 170, "{found}");
     }
 

@@ -78,6 +78,7 @@ pub(crate) fn no_array() -> Array {
         spread: Spread::Constant,
         queue: ServerQueue::Random,
         by: ByCommand::default(),
+        write_cache: None,
     };
     let config = ArrayConfig {
         service,

@@ -191,3 +191,51 @@ add = {{ {part} }}
         assert!((found - 200.0).abs() <= 2.0, "{part}: {found}, {:?}", outcome.log);
     }
 }
+
+/// Commands a second by each of two paths, of two adapters, under the latency policy: with so many outstanding, and with a
+/// second adapter that has this more.
+fn by_latency(threads: u32, second: &str, seed: u64) -> [f64; 2] {
+    let text = format!(
+        r#"
+title = "By latency"
+duration = "3s"
+warmup = "1s"
+[array.a]
+servers = 64
+queue = "shared"
+service = "0.5ms"
+spread = "constant"
+[host.h.adapter.vmhba1]
+driver = "qlnativefc"
+[host.h.adapter.vmhba2]
+driver = "qlnativefc"
+{second}
+[datastore.ds]
+path_policy = "latency"
+[vm.v.disk."scsi0:0"]
+datastore = "ds"
+[vm.v.workload]
+threads = {threads}
+size = "64k"
+"#
+    );
+    let mut scenario = scenario(&text);
+    scenario.seed = seed;
+    let outcome = run(&scenario, 1, &());
+    let recording = &outcome.windows[0][0].recording;
+    ["vmhba1:C0:T0:L0", "vmhba2:C0:T0:L0"]
+        .map(|path| common::figure(recording, Kind::Path, path, Counter::Commands))
+}
+
+/// [DOC70]: without much work some paths are not used; a slower one is left out [CH-LAT].
+#[test]
+fn by_latency_much_work_takes_all_paths_that_are_about_as_fast() {
+    let slow = "link = \"100MB/s\"";
+    for seed in 1..=20 {
+        assert_eq!(by_latency(1, "", seed), [2_000.0, 0.0], "one at a time, seed {seed}");
+        let [first, second] = by_latency(32, "", seed);
+        assert!((first - second).abs() < 0.02 * first, "{first} {second}, seed {seed}");
+        let [first, second] = by_latency(32, slow, seed);
+        assert!(first > 60_000.0 && second == 0.0, "{first} {second}, seed {seed}");
+    }
+}

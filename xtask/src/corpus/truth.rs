@@ -132,7 +132,7 @@ impl Inside<'_> {
         let service_ns = match &array.service {
             Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
             Service::Disks(disks) => disks.turn_ns / 2 + disks.seek_ns,
-            Service::Curve(points, _) => points[0].1,
+            Service::Curve(points, ..) => points[0].1,
         };
         (service_ns + array.front.overhead_ns + array.round_trip_ns) as f64 / 1e6
     }

@@ -48,6 +48,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         spread,
         queue: ServerQueue::Random,
         by: ByCommand::default(),
+        write_cache: None,
     };
     ArrayConfig {
         front: Front::default(),

@@ -227,6 +227,7 @@ impl Model {
                     spread: Spread::Exponential,
                     queue: ServerQueue::Random,
                     by: ByCommand::default(),
+                    write_cache: None,
                 },
                 round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
