@@ -312,6 +312,9 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
     let overs: Vec<_> =
         placed.iter().map(|(vm, to)| Over::datastore(vm, &asked.cluster[*to])).collect();
     let scenario = asked.source.scenario_over(&overs, &[]).map_err(|error| error.to_string())?;
+    if let Some((vm, _)) = placed.iter().find(|(vm, _)| has_flash_cache(&scenario, vm)) {
+        return Err(format!("a disk of `{vm}` has a flash cache, with which it stays").into());
+    }
     let outcome = sim::run(&scenario, 1, &());
     let report = Report::new(scenario, outcome);
     let samples = report.samples(asked.window);
@@ -339,6 +342,14 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
         Load { p90_ms, iops, vms, is_out: is_out_on_any(asked, &report.scenario, name) }
     });
     Ok(loads.collect())
+}
+
+/// Whether a disk of a VM is cached in flash of its host: the cache is of the datastore too.
+fn has_flash_cache(scenario: &Scenario, vm: &str) -> bool {
+    scenario.hosts.iter().any(|host| {
+        let mut cached = host.flash_caches.keys().map(|disk| &host.config.vdisks[disk.index()]);
+        cached.any(|disk| host.config.vms[disk.vm.index()].name == vm)
+    })
 }
 
 /// The rows of a datastore on all hosts.

@@ -195,3 +195,20 @@ fn of_datastores_that_are_alike_each_gets_its_part() {
     to.sort_by_key(ToString::to_string);
     assert_eq!(to, ["lead", "zinc"], "{value}");
 }
+
+/// The worst of five VMs has a flash cache, and stays where that is; what is proposed can be written.
+#[test]
+fn a_vm_with_a_flash_cache_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path());
+    let text = fs::read_to_string(&file).unwrap();
+    let cached = "[vm.cached]\ndisk.\"scsi0:0\" = { datastore = \"gold\", flash_cache = { datastore = \"tin\", \
+                  size = \"1m\", block = \"8k\" } }\nworkload = { threads = 8 }\n";
+    fs::write(&file, text + cached).unwrap();
+    let applied = folder.path().join("applied.toml");
+    let said =
+        kavg(&["balance", &file, "--cluster", "gold,tin", "--apply", applied.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("Move db-") && !said.out.contains("Move cached"), "{}", said.out);
+    assert!(fs::read_to_string(applied).unwrap().contains("migrate"));
+}
