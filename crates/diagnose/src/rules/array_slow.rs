@@ -97,7 +97,8 @@ impl<'a> Slow<'a> {
             let commands = flow.rate(sample).map(|rate| rate * case.host.interval_s(sample));
             commands >= Some(limit(Threshold::MinCommands))
         };
-        let is_short = case.full_queue(device).is_some();
+        let is_found = case.facts.device(flow.name).finds_depth;
+        let is_short = !is_found && case.full_queue(device).is_some();
         let is_slow = |sample| {
             let davg = flow.davg(sample);
             let is_known = is_known_to_be_slow(case, device, &[sample])

@@ -284,9 +284,12 @@ impl Case<'_> {
     }
 
     /// The full queue of a device, unless the array before it is known to do all it can or to be
-    /// crowded.
+    /// crowded. A depth that is found by latency is as short as it is for that.
     fn short_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
-        self.full_queue(device).filter(|full| !self.is_array_spent(device, &full.spell.samples))
+        let is_found = self.facts.device(device.flow.name).finds_depth;
+        let is_short =
+            |full: &FullQueue| is_found || !self.is_array_spent(device, &full.spell.samples);
+        self.full_queue(device).filter(is_short)
     }
 
     /// The advice of a finding about a full queue, where a deeper one would not help: before adapters
