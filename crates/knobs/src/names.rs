@@ -3,7 +3,7 @@
 use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
 
 /// Names listed in a refusal before "and so many more".
-const LISTED: usize = 32;
+const LISTED: usize = 40;
 /// The longest name for which a near one is looked for.
 const LENGTH_MAX: usize = 80;
 
