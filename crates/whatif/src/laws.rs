@@ -121,8 +121,12 @@ fn hold_to_laws(
 /// What the array holds to a rate keeps slots and none of its time from the others: behind a deeper queue these
 /// may be as quick as the array is for them now.
 fn hold_to_quickest(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
-    let guests = calibrated.iter().flat_map(|device| &device.guests);
-    for guest in guests.filter(|guest| guest.throttled_at_iops.is_none()) {
+    let deeper = calibrated.iter().filter(|device| {
+        let depth = place_of(keys, &device.device, Counter::DeviceQDepth).map(|at| &rows[at]);
+        depth.is_some_and(|depth| depth.high > depth.today)
+    });
+    let guests: Vec<_> = deeper.flat_map(|device| &device.guests).collect();
+    for guest in guests.into_iter().filter(|guest| guest.throttled_at_iops.is_none()) {
         let place = place_in(keys, (false, &guest.vm), Counter::GuestLatency);
         if let (Some(place), Some(davg_ms)) = (place, guest.davg_ms) {
             let row = &mut rows[place];
