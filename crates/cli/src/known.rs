@@ -353,10 +353,20 @@ impl Known<'_> {
         self.links.before(alive, self.mean_ms(&self.view.waits.links, id))
     }
 
-    /// What commands of a device lose to segments that are lost.
+    /// What commands of a device lose to segments that are lost: those that are hit, and all that is behind them on the
+    /// connection [RFC9293], which is what neither the array nor the rest of the way takes.
     fn lost_segments(&self, id: DeviceId) -> Option<LostOnTheWay> {
         let Host { config, initiator, .. } = self.host;
-        let wait_ms = self.mean_ms(&self.view.waits.losses, id);
+        let WindowView { recording, waits, .. } = self.view;
+        let row = recording.find(Kind::Device, &config.devices[id.index()].name)?;
+        let ms = |counter| recording.value(row, counter, 0);
+        let [own_ms, link_ms, window_ms] =
+            [&waits.losses, &waits.links, &waits.windows].map(|waits| self.mean_ms(waits, id));
+        let round_trip_ns = self.scenario.arrays[*self.array_of.get(&id)?].config.round_trip_ns;
+        let way_ms = link_ms + window_ms + round_trip_ns as f64 / MILLISECOND as f64;
+        let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
+        let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
+        let wait_ms = if own_ms > 0.0 { own_ms.max(behind_ms) } else { 0.0 };
         let (loss, adapter) = self.paths.get(&id)?.iter().find_map(|path| {
             let nexus = (*initiator.of_path.get(path.index())?)?;
             Some((initiator.nexuses[nexus as usize].loss?, config.paths[path.index()].adapter))

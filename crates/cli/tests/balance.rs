@@ -203,7 +203,7 @@ fn a_vm_with_a_flash_cache_stays() {
     let file = scenario(folder.path());
     let text = fs::read_to_string(&file).unwrap();
     let cached = "[vm.cached]\ndisk.\"scsi0:0\" = { datastore = \"gold\", flash_cache = { datastore = \"tin\", \
-                  size = \"1m\", block = \"8k\" } }\nworkload = { threads = 8 }\n";
+                  size = \"4m\", block = \"8k\" } }\nworkload = { threads = 8 }\n";
     fs::write(&file, text + cached).unwrap();
     let applied = folder.path().join("applied.toml");
     let said =

@@ -91,7 +91,7 @@ fn work_of_the_arrays_own_is_the_arrays() {
     let run = run(
         &format!(
             "[array.a]\nspindles = 10\nservice = \"5ms\"\nraid = \"5\"\n\
-             background = {{ rate = 1700, read = \"100%\" }}\n{HOST}[datastore.d]\n{}",
+             background = {{ rate = 1700, read = \"100%\", outstanding = 64 }}\n{HOST}[datastore.d]\n{}",
             vm("v", "d", "threads = 1, size = \"8k\"")
         ),
         &[],
