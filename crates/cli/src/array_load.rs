@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Time, VdiskId};
 use diagnose::{ArrayFacts, ArrayUser, Party};
 use levels::{Flow, Measured, Vdisk, mean};
-use model::{ArrayConfig, ByCommand, Controllers, Disks, Outage, PolicyWait, Queues, Service};
+use model::{ArrayConfig, ByCommand, Controllers, Disks, PolicyWait, Queues, Service};
 use scenario::{Array, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
@@ -74,9 +74,8 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
     let disks: BTreeMap<&str, _> =
         recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
     let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
-    for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
-        let vm = &host.config.vms[disk.vm.index()].name;
-        let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
+    for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
+        let Some(&id) = disks.get(host.disk_name(disk).as_str()) else { continue };
         let writes = penalty(&scenario.arrays[target.array].config);
         let front = &scenario.arrays[target.array].config.front;
         let (missed, of_tier) = (front.missed(), front.of_tier());
@@ -154,10 +153,7 @@ fn add_load_of_ports(
 
 /// The controller that does what is asked of a volume, whichever it comes to; `None` where it goes by that.
 fn owner(array: &ArrayConfig, volume: u32) -> Option<usize> {
-    let stays = |controllers: &Controllers| {
-        !controllers.active_passive && controllers.outages == [Outage::NONE; 2]
-    };
-    array.queues.controllers.filter(stays)?;
+    array.queues.controllers.filter(Controllers::keep_volumes)?;
     array.volumes.get(volume as usize).map(|volume| usize::from(volume.owner))
 }
 
@@ -306,8 +302,8 @@ pub(crate) fn short_of_units(
     for (host, recording) in scenario.hosts.iter().zip(samples) {
         let rows = recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (&*disk.name, id));
         let rows: BTreeMap<&str, _> = rows.collect();
-        for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
-            let name = format!("{}:{}", host.config.vms[disk.vm.index()].name, disk.name);
+        for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
+            let name = host.disk_name(disk);
             let volume = scenario.arrays[target.array].config.volumes.get(target.volume as usize);
             let qos = volume.and_then(|volume| volume.qos.as_ref());
             let (Some(&id), Some(qos)) = (rows.get(&*name), qos) else { continue };

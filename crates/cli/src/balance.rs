@@ -346,10 +346,8 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
 
 /// Whether a disk of a VM is cached in flash of its host: the cache is of the datastore too.
 fn has_flash_cache(scenario: &Scenario, vm: &str) -> bool {
-    scenario.hosts.iter().any(|host| {
-        let mut cached = host.flash_caches.keys().map(|disk| &host.config.vdisks[disk.index()]);
-        cached.any(|disk| host.config.vms[disk.vm.index()].name == vm)
-    })
+    let mut hosts = scenario.hosts.iter();
+    hosts.any(|host| host.disks_of(vm).any(|disk| host.flash_caches.contains_key(&disk)))
 }
 
 /// The rows of a datastore on all hosts.

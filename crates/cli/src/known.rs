@@ -14,7 +14,7 @@ use diagnose::{
 use engine::{DepthMode, DeviceConfig, Event, Object, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
 use levels::{Measured, mean};
-use model::{ArrayUse, Mix, Outage, PolicyWait};
+use model::{ArrayUse, Controllers, Mix, PolicyWait};
 use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
 
@@ -366,7 +366,6 @@ impl Known<'_> {
         let way_ms = link_ms + window_ms + round_trip_ns as f64 / MILLISECOND as f64;
         let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
         let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
-        let wait_ms = if own_ms > 0.0 { own_ms.max(behind_ms) } else { 0.0 };
         let (loss, adapter) = self.paths.get(&id)?.iter().find_map(|path| {
             let nexus = (*initiator.of_path.get(path.index())?)?;
             Some((initiator.nexuses[nexus as usize].loss?, config.paths[path.index()].adapter))
@@ -376,15 +375,13 @@ impl Known<'_> {
             share: loss.share,
             ack_ms: loss.ack_ns as f64 / MILLISECOND as f64,
         };
-        (wait_ms > 0.0).then_some(LostOnTheWay { to, wait_ms })
+        (own_ms > 0.0).then(|| LostOnTheWay { to, wait_ms: own_ms.max(behind_ms) })
     }
 
     /// What commands of a device lose by paths to the controller that does not have its volume, as long as both are there.
     fn other_controller(&self, id: DeviceId) -> Option<LostOnTheWay> {
         let array = &self.scenario.arrays[*self.array_of.get(&id)?];
-        let controllers = array.config.queues.controllers.filter(|controllers| {
-            !controllers.active_passive && controllers.outages == [Outage::NONE; 2]
-        })?;
+        let controllers = array.config.queues.controllers.filter(Controllers::keep_volumes)?;
         let rows: BTreeMap<&str, _> =
             self.recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
         let (mut all, mut by_other, mut has_optimized) = (0.0, 0.0, false);

@@ -223,9 +223,6 @@ impl Stack {
 
     /// Whether a part has nothing under way.
     pub(crate) fn is_idle(&self, object: Object) -> bool {
-        let disks = |is_meant: &dyn Fn(&Vdisk) -> bool| {
-            self.vdisks.iter().filter(|disk| is_meant(disk)).all(Vdisk::is_idle)
-        };
         let paths = |is_meant: &dyn Fn(&Path) -> bool| {
             self.paths.iter().filter(|path| is_meant(path)).all(Path::is_idle)
         };
@@ -236,7 +233,7 @@ impl Stack {
             }
             Object::Device(id) => paths(&|path| path.device == id),
             Object::Path(id) => self.paths.get(id.index()).is_none_or(Path::is_idle),
-            Object::Vm(id) => disks(&|disk| disk.vm == id),
+            Object::Vm(id) => self.vdisks.iter().filter(|disk| disk.vm == id).all(Vdisk::is_idle),
             Object::Vdisk(id) => self.vdisks.get(id.index()).is_none_or(Vdisk::is_idle),
         }
     }

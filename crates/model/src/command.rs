@@ -2,6 +2,9 @@
 
 use counters::{Direction, IoId, Op};
 
+/// Bytes of a block, in which places are counted.
+pub(crate) const BLOCK: u64 = 4096;
+
 /// A command to a volume of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {

@@ -325,6 +325,12 @@ pub struct Controllers {
 }
 
 impl Controllers {
+    /// Whether each volume stays with its owner: either answers for it, and none is ever out of order.
+    #[must_use]
+    pub fn keep_volumes(&self) -> bool {
+        !self.active_passive && self.outages == [Outage::NONE; 2]
+    }
+
     /// To which of the two, 0 or 1, a port belongs.
     #[must_use]
     pub const fn of_port(port: usize) -> usize {

@@ -20,14 +20,12 @@ use core::mem;
 use counters::{SECOND, Time};
 
 use crate::{
-    command::Command,
+    command::{BLOCK, Command},
     config,
     random::{Random, below_low},
     write_cache::{Piece, Spindles},
 };
 
-/// Bytes of a block, in which places are counted.
-const BLOCK: u64 = 4096;
 /// A mean seek at most, and a turn: no disk is that slow, and nothing overflows.
 const SEEK_MAX_NS: u64 = SECOND;
 const TURN_MAX_NS: u64 = SECOND;

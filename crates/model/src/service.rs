@@ -13,7 +13,7 @@ use core::cmp::Reverse;
 use counters::{MILLISECOND, Op, SECOND, Time};
 
 use crate::{
-    command::Command,
+    command::{BLOCK, Command},
     config::{self, ByCommand, ServerQueue},
     curve::{ArrayUse, Curve},
     disks::Disks,
@@ -31,8 +31,8 @@ pub(crate) enum Service {
     Servers(Stations),
     /// The first one that is idle takes the command that has waited longest.
     Shared(Pool),
-    /// Servers whose time goes by the command: what a read without bytes takes, and what else there is.
-    ByCommand { read_ns: u64, by: ByCommand, rest: Box<Self> },
+    /// Servers whose time goes by the command.
+    ByCommand(Box<Servers>),
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { raid: Raid, write_cache: Acknowledged },
     /// The same, where the time of each depends on where it is.
@@ -66,7 +66,8 @@ pub(crate) struct Pool {
     holes: Holes,
 }
 
-/// Servers behind a cache: those of one queue count as one that takes the next when any is idle.
+/// Servers whose time may go by the command: what a read without bytes takes, and what else there is. Behind a cache
+/// those of one queue count as one that takes the next when any is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Servers {
     read_ns: u64,
@@ -114,15 +115,15 @@ impl Service {
                         Self::Shared(Pool { free, time, turn, holes })
                     }
                 };
-                if write_cache.is_some() {
-                    let servers = Box::new(Servers { read_ns: *mean_ns, by: *by, rest });
-                    let write_cache = Acknowledged::new(*write_cache, &*servers);
-                    return Self::Cached { servers, write_cache };
-                }
-                if *by == ByCommand::default() {
+                if write_cache.is_none() && *by == ByCommand::default() {
                     return rest;
                 }
-                Self::ByCommand { read_ns: *mean_ns, by: *by, rest: Box::new(rest) }
+                let servers = Box::new(Servers { read_ns: *mean_ns, by: *by, rest });
+                if write_cache.is_none() {
+                    return Self::ByCommand(servers);
+                }
+                let write_cache = Acknowledged::new(*write_cache, &*servers);
+                Self::Cached { servers, write_cache }
             }
             config::Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache } => {
                 let raid = Raid {
@@ -191,31 +192,20 @@ impl Service {
                 write_cache.serve(arrive, command, &mut **servers, random)
             }
             Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
-            Self::ByCommand { read_ns, by, rest } => {
-                rest.set_mean(by.mean_ns(*read_ns, command.is_write(), command.bytes));
-                rest.serve_apart(arrive, command, random)
-            }
+            Self::ByCommand(servers) => servers.serve(arrive, command, random),
         }
     }
 
     /// The same, out of the way of arrays that do not need it.
     #[inline(never)]
-    fn serve_apart(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
-        self.serve(arrive, command, 0, random)
-    }
-
-    /// When it ends a command of the array's own, with which so many are outstanding.
-    fn serve_own(
+    fn serve_apart(
         &mut self,
         arrive: Time,
         command: &Command,
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
-        match self {
-            Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
-            _ => self.serve_apart(arrive, command, random),
-        }
+        self.serve(arrive, command, outstanding, random)
     }
 
     fn set_mean(&mut self, mean: u64) {
@@ -230,7 +220,7 @@ impl Service {
     pub(crate) const fn turn(&self) -> Option<Turn> {
         match self {
             Self::Servers(Stations { turn, .. }) | Self::Shared(Pool { turn, .. }) => Some(*turn),
-            Self::ByCommand { rest, .. } => rest.turn(),
+            Self::ByCommand(servers) => servers.rest.turn(),
             _ => None,
         }
     }
@@ -240,7 +230,7 @@ impl Service {
         match self {
             Self::Servers(of) => of.holes.give(turn, &mut of.free[turn.server as usize]),
             Self::Shared(of) => of.holes.give(turn, &mut { Time::NEVER }),
-            Self::ByCommand { rest, .. } => rest.give_back(turn),
+            Self::ByCommand(servers) => servers.rest.give_back(turn),
             _ => {}
         }
     }
@@ -281,7 +271,7 @@ impl Acknowledged {
 impl Spindles for Servers {
     fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
         self.rest.set_mean(self.by.mean_ns(self.read_ns, command.is_write(), command.bytes));
-        self.rest.serve_apart(arrive, command, random)
+        self.rest.serve_apart(arrive, command, 0, random)
     }
 
     fn count(&self) -> usize {
@@ -467,7 +457,7 @@ impl Background {
                 }
                 let command = self.command(random);
                 let all = of_hosts.saturating_add(under_way);
-                self.ends.push(Reverse(rest.serve_own(self.next, &command, all, random)));
+                self.ends.push(Reverse(rest.serve_apart(self.next, &command, all, random)));
             }
             self.next = self.next + self.between.draw(random.bits()).max(1);
         }
@@ -488,7 +478,7 @@ impl Background {
         let is_read = random.bits() >> 32 < of_32_bits(read_share);
         let op = if is_read { Op::Read } else { Op::Write };
         let block = self.block;
-        self.block = (block + u64::from(bytes).div_ceil(4096)) & (u64::MAX >> 16);
+        self.block = (block + u64::from(bytes).div_ceil(BLOCK)) & (u64::MAX >> 16);
         Command { volume: 0, host: 0, path: 0, op, block, bytes }
     }
 }

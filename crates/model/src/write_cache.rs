@@ -22,10 +22,10 @@ use core::mem;
 
 use counters::{Op, Time};
 
-use crate::{command::Command, random::Random};
-
-/// Bytes of a block.
-const BLOCK: u64 = 4096;
+use crate::{
+    command::{BLOCK, Command},
+    random::Random,
+};
 
 /// The part of a command that is one spindle's.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,8 @@ pub(crate) const RATE_MIN: f64 = 1.0;
 const ACCOUNTED: f64 = 0.9;
 /// Part by which a rate or a number differs by chance.
 const CHANCE: f64 = 0.05;
+/// Part of a latency that is no wait.
+const NO_WAIT: f64 = 0.1;
 /// Levels of load that are told apart.
 const LEVELS_MAX: usize = 4;
 
@@ -138,14 +140,12 @@ impl<'a> Device<'a> {
         const FULL: f64 = 0.95;
         /// Part of the instants at which commands wait.
         const MOST: f64 = 0.5;
-        /// Part of a latency that is no wait.
-        const NONE: f64 = 0.1;
         let queues = |&s: &usize| {
             let is_free = self.actv.at(s)? < FULL * self.depth(s)?;
             Some(f64::from(u8::from(self.qued.at(s)? >= 1.0 && is_free)))
         };
         let of = |latency| self.row.per_command(samples, latency);
-        let held = |kavg: f64, qavg: f64| Some(kavg - qavg > NONE * of(Row::gavg)?);
+        let held = |kavg: f64, qavg: f64| Some(kavg - qavg > NO_WAIT * of(Row::gavg)?);
         let is_held = of(Row::kavg).zip(of(Row::qavg)).and_then(|(kavg, qavg)| held(kavg, qavg));
         !self.is_nfs && (mean(samples.iter().map(queues)) >= Some(MOST) || is_held == Some(true))
     }
@@ -472,11 +472,9 @@ impl<'a> Device<'a> {
     /// Whether its depth while VMs compete is in no sample, though they do: it is told of instants at which
     /// their load rests, and nobody competes [S1].
     pub(crate) fn hides_dsnro(&self, samples: &[usize]) -> bool {
-        /// Part of a latency that is no wait.
-        const NONE: f64 = 0.1;
         let waits = || {
             let of = |latency| self.row.per_command(samples, latency);
-            Some(of(Row::qavg)? > NONE * of(Row::gavg)?)
+            Some(of(Row::qavg)? > NO_WAIT * of(Row::gavg)?)
         };
         // What stands at the default may be DSNRO.
         let is_seen = |depths: Depths| {
