@@ -573,8 +573,8 @@ impl Course {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up, by_controller } => {
-                    down.set(path, up, by_controller);
+                Action::Path { path, up, by } => {
+                    down.set(path, up, by);
                     turn(&mut course.dead, path, down.contains(path), event.at);
                 }
                 Action::Detach { object: Object::Path(path), .. } => {
