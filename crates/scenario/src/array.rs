@@ -15,6 +15,7 @@ use crate::{
     reader::{Node, Table},
     serving::{self, Purpose},
     stream::{SECTOR, check_io_size},
+    switch::Switches,
     units,
 };
 
@@ -80,6 +81,7 @@ const ARRAY_KEYS: &[&str] = &[
     "max_burst",
     "ports",
     "port_link",
+    "switch",
     "queue_limit",
     "lun_queue_limit",
     "full",
@@ -93,16 +95,23 @@ const ARRAY_KEYS: &[&str] = &[
 pub(crate) struct Arrays {
     pub(crate) arrays: Vec<Array>,
     pub(crate) names: Names,
+    /// The switches of the ports of each, in turn; none where the file does not say.
+    pub(crate) switches: Vec<Vec<usize>>,
     volume_names: Names,
     volumes: Vec<Target>,
 }
 
 impl Arrays {
     /// Reads every array and every named volume.
-    pub(crate) fn read(root: &Table<'_>, purpose: Purpose) -> Result<Self, Error> {
+    pub(crate) fn read(
+        root: &Table<'_>,
+        switches: &Switches,
+        purpose: Purpose,
+    ) -> Result<Self, Error> {
         let mut all = Self {
             arrays: Vec::new(),
             names: Names::new("array", ARRAYS_MAX),
+            switches: Vec::new(),
             volume_names: Names::new("volume", VOLUMES_MAX),
             volumes: Vec::new(),
         };
@@ -110,10 +119,12 @@ impl Arrays {
             all.names.add(&node, &name, None)?;
             let table = node.table(ARRAY_KEYS)?;
             let (config, policies) = (array(&table)?, policies(&table)?);
+            all.switches.push(switches.of_ports(&table, config.queues.ports as usize)?);
             all.arrays.push(Array { config, name, volumes: Vec::new(), policies });
         }
         if all.arrays.is_empty() && purpose == Purpose::Serve {
             all.arrays.push(serving::no_array());
+            all.switches.push(Vec::new());
         }
         for (name, node) in root.named("volume")? {
             all.read_volume(&name, &node)?;
@@ -207,9 +218,10 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
     let port_bytes_per_sec = bandwidth(table, "port_link")?;
     let controllers = table.read("controllers", controllers)?;
+    let is_switched = table.get("switch").is_some();
     match (port_limit, port_bytes_per_sec, controllers, table.get("ports")) {
-        (None, None, None, Some(node)) => {
-            let message = "it goes with `queue_limit` or `port_link`, which are those of each, or `controllers`";
+        (None, None, None, Some(node)) if !is_switched => {
+            let message = "it goes with `queue_limit` or `port_link`, which are those of each, `switch` or `controllers`";
             return Err(node.error(message));
         }
         (.., Some(_), Some(node)) if ports.is_some_and(|ports| ports % 2 == 1) => {

@@ -12,7 +12,7 @@ use knobs::{Allocation, Knob};
 use model::Controllers;
 
 use crate::{
-    Action, CopyConfig, Error, Face, Given, Host, TimedEvent,
+    Action, CopyConfig, DownBy, Error, Face, Given, Host, TimedEvent,
     copy::{self, Copied},
     names,
     reader::{Node, Table},
@@ -28,7 +28,7 @@ const CONTROLLERS: RangeInclusive<u64> = 1..=2;
 /// Of paths and controllers.
 const STATES: [(&str, bool); 2] = [("up", true), ("down", false)];
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 14] = [
+const DEEDS: [&str; 15] = [
     "add",
     "remove",
     "esxcli",
@@ -37,6 +37,7 @@ const DEEDS: [&str; 14] = [
     "power",
     "migrate",
     "path",
+    "switch",
     "datastore",
     "controller",
     "allocation",
@@ -46,7 +47,7 @@ const DEEDS: [&str; 14] = [
 ];
 const KEYS: [&str; 5] = ["at", "host", "vm", "state", "array"];
 /// Which of `host`, `vm`, `state` and `array` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 14] = [
+const COMPANIONS: [(&str, &[&str]); 15] = [
     ("add", &["host"]),
     ("remove", &["host"]),
     ("esxcli", &["host"]),
@@ -55,6 +56,7 @@ const COMPANIONS: [(&str, &[&str]); 14] = [
     ("power", &["vm"]),
     ("migrate", &["vm"]),
     ("path", &["host", "state"]),
+    ("switch", &["state"]),
     ("datastore", &["host", "state"]),
     ("controller", &["array", "state"]),
     ("allocation", &["vm"]),
@@ -141,15 +143,18 @@ pub(crate) fn read(
         if nanos >= duration_ns {
             return Err(at.error("it is after the end of the run"));
         }
-        let found_ns = nanos + found_after(&table, site)?;
-        if found_ns >= duration_ns {
+        let found = found_after(&table, site)?;
+        let last_ns = found.last().copied().unwrap_or(0);
+        if nanos + last_ns >= duration_ns {
             return Err(at.error("its paths are found dead after the end of the run"));
         }
-        if found_ns > nanos && table.get("path").is_some() {
-            let again = node.table(&[KEYS.as_slice(), &DEEDS].concat())?;
-            tables.push((Time(nanos), again, true));
+        let again = || node.table(&[KEYS.as_slice(), &DEEDS].concat());
+        if last_ns > 0 && table.get("controller").is_none() {
+            tables.push((Time(nanos), again()?, Stage::Cut));
         }
-        tables.push((Time(found_ns), table, false));
+        for after_ns in found {
+            tables.push((Time(nanos + after_ns), again()?, Stage::Found { after_ns }));
+        }
     }
     sort_by_key(&mut tables, |(at, ..)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
@@ -164,10 +169,10 @@ pub(crate) fn read(
         cut: BTreeSet::new(),
     };
     let (mut events, mut given) = (Vec::new(), Vec::new());
-    for (at, table, is_cut) in tables {
+    for (at, table, stage) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
-        for (host, action) in course.actions(&table, &node, (at, is_cut))? {
+        for (host, action) in course.actions(&table, &node, (at, stage))? {
             given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
@@ -243,34 +248,53 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
     Ok((array, both.ok_or_else(missing)?))
 }
 
-/// Nanoseconds after which hosts know what an event says.
-fn found_after(table: &Table<'_>, site: &Site) -> Result<u64, Error> {
+/// What of an event a moment is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its paths are dead, which drivers do not know that find it later.
+    Cut,
+    /// Hosts know of it, of paths those whose drivers take so long.
+    Found { after_ns: u64 },
+}
+
+/// Nanoseconds after which hosts know what an event says; of paths those of each adapter that is meant.
+fn found_after(table: &Table<'_>, site: &Site) -> Result<BTreeSet<u64>, Error> {
     let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
     if !is_down {
-        return Ok(0);
+        return Ok([0].into());
     }
-    if let Some(deed) = table.get("path") {
+    if let Some(deed) = table.get("path").or_else(|| table.get("switch")) {
         let paths = paths_of(table, &deed, site)?.into_iter();
-        let mut found = paths.map(|(host, path)| {
-            let adapter = site.hosts.hosts[host].config.paths[path.index()].adapter;
-            site.hosts.ways.of[host].get(adapter.index()).map_or(0, |way| way.dead_after_ns)
-        });
-        let first = found.next().unwrap_or(0);
-        let differs = || deed.error("its adapters differ in `dead_after`; give each an event");
-        return found.all(|other| other == first).then_some(first).ok_or_else(differs);
+        return Ok(paths.map(|(_, host, path)| dead_after_ns(site, host, path)).collect());
     }
     match table.read("controller", |node| node.integer(CONTROLLERS))? {
-        Some(_) => Ok(controllers_of(table, site)?.1.dead_after_ns),
-        None => Ok(0),
+        Some(_) => Ok([controllers_of(table, site)?.1.dead_after_ns].into()),
+        None => Ok([0].into()),
     }
 }
 
-/// The paths that an event means: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths.
+/// Nanoseconds until the driver of a path's adapter finds that it is dead.
+fn dead_after_ns(site: &Site, host: usize, path: PathId) -> u64 {
+    let adapter = site.hosts.hosts[host].config.paths[path.index()].adapter;
+    site.hosts.ways.of[host].get(adapter.index()).map_or(0, |way| way.dead_after_ns)
+}
+
+/// The paths that an event means, and what takes them down: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its
+/// paths; `switch = "edge"` for all that go through it.
 fn paths_of(
     table: &Table<'_>,
     deed: &Node<'_>,
     site: &Site,
-) -> Result<Vec<(usize, PathId)>, Error> {
+) -> Result<Vec<(DownBy, usize, PathId)>, Error> {
+    if deed.name() == "switch" {
+        let switch = site.switches.names.find_one(deed)?;
+        let through = &site.hosts.ways.through[switch];
+        if through.is_empty() {
+            return Err(deed.error("no path goes through it"));
+        }
+        let by = DownBy::Switch(switch);
+        return Ok(through.iter().map(|(host, path)| (by, *host, *path)).collect());
+    }
     let name = deed.string()?;
     let hosts = site.hosts.find_or_all(table, "host")?;
     let hosts = || hosts.iter().map(|index| (*index, &site.hosts.hosts[*index].config));
@@ -280,7 +304,8 @@ fn paths_of(
             path.name == name || host.adapters[path.adapter.index()].name == name
         };
         let own = (0..).map(PathId::new).zip(&host.paths);
-        paths.extend(own.filter(|(_, path)| is_meant(path)).map(|(path, _)| (index, path)));
+        let own = own.filter(|(_, path)| is_meant(path));
+        paths.extend(own.map(|(path, _)| (DownBy::Event, index, path)));
     }
     if paths.is_empty() {
         let known = hosts().flat_map(|(_, host)| &host.paths).map(|path| path.name.as_str());
@@ -312,7 +337,7 @@ struct Course<'s> {
     /// Those of each array, and when they are out of order.
     controllers: Vec<Option<Controllers>>,
     /// Paths of hosts that are dead and not found so.
-    cut: BTreeSet<(usize, PathId)>,
+    cut: BTreeSet<(DownBy, usize, PathId)>,
 }
 
 impl<'s> Course<'s> {
@@ -320,7 +345,7 @@ impl<'s> Course<'s> {
         &mut self,
         table: &Table<'_>,
         deed: &Node<'_>,
-        (at, is_cut): (Time, bool),
+        (at, stage): (Time, Stage),
     ) -> Actions {
         match deed.name() {
             "esxcli" => self.commands(table, deed),
@@ -330,7 +355,7 @@ impl<'s> Course<'s> {
             "migrate" => self.migrate(table, deed),
             "add" => self.change(table, deed, |object, _| Action::Attach(object)),
             "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
-            "path" => self.path(table, deed, is_cut),
+            "path" | "switch" => self.path(table, deed, stage),
             "datastore" => self.datastore(table, deed),
             "controller" => self.controller(table, deed, at),
             "allocation" => self.allocation(table, deed),
@@ -496,25 +521,27 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `state = "down"` or `"up"`: of a path that is found dead later, what comes first is that it is.
-    fn path(&mut self, table: &Table<'_>, deed: &Node<'_>, is_cut: bool) -> Actions {
+    /// `state = "down"` or `"up"`, of paths or of a switch: where they are found dead later, what comes first is that
+    /// they are.
+    fn path(&mut self, table: &Table<'_>, deed: &Node<'_>, stage: Stage) -> Actions {
         let state = table.need("state")?;
         let up = state.choice(&STATES)?;
         let mut actions = Vec::new();
-        for (host, path) in paths_of(table, deed, self.site)? {
-            if is_cut {
-                self.cut.insert((host, path));
-            } else if self.cut.remove(&(host, path)) && up {
+        for meant @ (by, host, path) in paths_of(table, deed, self.site)? {
+            let dead_after_ns = if up { 0 } else { dead_after_ns(self.site, host, path) };
+            let action = match stage {
+                Stage::Cut if dead_after_ns > 0 => Action::Cut { path, by },
+                Stage::Found { after_ns } if after_ns == dead_after_ns => {
+                    Action::Path { path, up, by }
+                }
+                _ => continue,
+            };
+            if stage == Stage::Cut {
+                self.cut.insert(meant);
+            } else if self.cut.remove(&meant) && up {
                 return Err(state.error("it is not found dead by then (`dead_after`)"));
             }
-            actions.push((
-                host,
-                if is_cut {
-                    Action::Cut(path)
-                } else {
-                    Action::Path { path, up, by_controller: false }
-                },
-            ));
+            actions.push((host, action));
         }
         Ok(actions)
     }
@@ -628,7 +655,7 @@ impl<'s> Course<'s> {
             for (path, config) in paths {
                 if Some(config.device) == *device && Controllers::of_path(host, path) == which {
                     let path = PathId::new(path);
-                    actions.push((host, Action::Path { path, up, by_controller: true }));
+                    actions.push((host, Action::Path { path, up, by: DownBy::Controller }));
                 }
             }
         }

@@ -64,7 +64,17 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
         tables.push((String::new(), host));
     }
     tables.extend(root.named("datastore")?);
-    let keys = ["link", "dead_after", "iscsi", "nfs_link", "connections", "rpc_slots"];
+    tables.push((String::new(), root.node().clone()));
+    let keys = [
+        "link",
+        "switch",
+        "dead_after",
+        "iscsi",
+        "nfs_link",
+        "nfs_switch",
+        "connections",
+        "rpc_slots",
+    ];
     let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
     let refused = named.find_map(|node| node);
     refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))
