@@ -465,8 +465,14 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
             self.latencies(entity, &delta);
             self.errors(entity, &delta);
             self.offloaded(disks, entity);
-            let array = mean_millis(delta.all().array_ns, delta.all().commands);
-            self.put(entity, Counter::ArrayLatency, array);
+            let array = [
+                (Counter::ArrayLatency, delta.all()),
+                (Counter::ArrayLatencyRead, delta.io[Direction::Read as usize]),
+                (Counter::ArrayLatencyWrite, delta.io[Direction::Write as usize]),
+            ];
+            for (counter, sum) in array {
+                self.put(entity, counter, mean_millis(sum.array_ns, sum.commands));
+            }
             let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
                 level(now).mean_since(level(then), from, to)
             };

@@ -131,6 +131,8 @@ counters! {
     GuestWait "guest_wait" "GWAIT" "Average Guest Wait MilliSec/Command" "ms" Decimal2 false "Wait in the application and inside the guest for a slot of the virtual disk or adapter.";
     TotalLatency "total" "TOTAL" "Average Total MilliSec/Command" "ms" Decimal2 false "What the application in the guest sees: guest wait + GAVG.";
     ArrayLatency "array" "ARRAY" "Average Array MilliSec/Command" "ms" Decimal2 false "What the array reports for the same commands.";
+    ArrayLatencyRead "array_rd" "ARRAY/rd" "Average Array MilliSec/Read" "ms" Decimal2 false "ARRAY of reads.";
+    ArrayLatencyWrite "array_wr" "ARRAY/wr" "Average Array MilliSec/Write" "ms" Decimal2 false "ARRAY of writes.";
     MeanDeviceQDepth "dqlen_mean" "DQLENm" "Mean Device Q Depth" "commands" Decimal2 false "DQLEN averaged over the interval; DQLEN itself is the last one.";
     MeanActive "actv_mean" "ACTVm" "Mean Active Commands" "commands" Decimal2 false "ACTV averaged over the interval instead of sampled.";
     MeanQueued "qued_mean" "QUEDm" "Mean Queued Commands" "commands" Decimal2 false "QUED averaged over the interval instead of sampled, and with it the commands held until they are sent again.";
@@ -247,8 +249,14 @@ const VDISK_TOTALS: [Counter; 3] = [C::VdiskFailedIos, C::VdiskTotalIos, C::Vdis
 const OWN_DEMAND: [Counter; 3] = [C::Offered, C::Lost, C::Merged];
 const OWN_VDISK: [Counter; 6] =
     [C::GuestWait, C::TotalLatency, C::MeanGuestQueued, C::P50, C::P95, C::P99];
-const OWN_DEVICE: [Counter; 4] =
-    [C::ArrayLatency, C::MeanDeviceQDepth, C::MeanActive, C::MeanQueued];
+const OWN_DEVICE: [Counter; 6] = [
+    C::ArrayLatency,
+    C::ArrayLatencyRead,
+    C::ArrayLatencyWrite,
+    C::MeanDeviceQDepth,
+    C::MeanActive,
+    C::MeanQueued,
+];
 
 impl Kind {
     /// The groups of counters that `esxtop -b -a` prints for an object of this kind, in the order
