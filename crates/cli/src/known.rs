@@ -130,7 +130,8 @@ pub(crate) fn is_out(scenario: &Scenario, host: usize, window: &Window, device: 
     let mut own = paths.filter(|(path, _)| path.device == device);
     course.silent.contains_key(&device)
         || course.lost.contains_key(&device)
-        || own.all(|(_, path)| course.dead.contains_key(&path))
+        || own
+            .all(|(_, path)| [&course.dead, &course.cut].iter().any(|out| out.contains_key(&path)))
 }
 
 /// How the paths of a device of a host are used by the end of a window.
@@ -570,6 +571,8 @@ struct Course {
     least_depth: BTreeMap<DeviceId, u32>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
+    /// Paths that were dead then, which the host did not know.
+    cut: BTreeMap<PathId, Outages>,
     /// Paths that were taken away by its end.
     detached: BTreeSet<PathId>,
     /// Devices that answered nothing then, and those that were lost.
@@ -599,7 +602,7 @@ impl Course {
             course.set(*knob, false);
         }
         let events = scenario.events.iter();
-        let mut down = DownPaths::default();
+        let (mut down, mut cut) = (DownPaths::default(), DownPaths::default());
         for event in events.filter(|event| event.host == index && event.at < window.to) {
             let is_during = event.at > window.from;
             match event.action {
@@ -607,6 +610,12 @@ impl Course {
                 Action::Path { path, up, by } => {
                     down.set(path, up, by);
                     turn(&mut course.dead, path, down.contains(path), event.at);
+                    cut.set(path, true, by);
+                    turn(&mut course.cut, path, cut.contains(path), event.at);
+                }
+                Action::Cut { path, by } => {
+                    cut.set(path, false, by);
+                    turn(&mut course.cut, path, true, event.at);
                 }
                 Action::Detach { object: Object::Path(path), .. } => {
                     course.detached.insert(path);
@@ -622,6 +631,7 @@ impl Course {
             }
         }
         keep_from(&mut course.dead, window.from);
+        keep_from(&mut course.cut, window.from);
         keep_from(&mut course.silent, window.from);
         keep_from(&mut course.lost, window.from);
         course

@@ -92,7 +92,10 @@ fn the_moves_are_written_into_the_scenario() {
     }
     for (options, says) in [
         (&["--apply", &file][..], "is read from; name another file"),
-        (&["--apply", moved, "--copy", "size = 3"], "with the moves: "),
+        (&["--apply", moved, "--copy", "size = 3"], "kavg: --copy: key `copy.size`: "),
+        (&["--apply", moved, "--copy", "garbage"], "kavg: --copy: "),
+        (&["--apply", moved, "--copy", "chunk = \"1m\""], "kavg: --copy: key `copy"),
+        (&["--apply", moved, "--copy", "size = \"1g\" }\nseed = { a = 1"], "kavg: --copy: "),
         (&["--copy", keys], "--apply"),
         (&["--apply", moved, "--set", "x"], "cannot be used with"),
     ] {
@@ -100,6 +103,7 @@ fn the_moves_are_written_into_the_scenario() {
         let said = kavg(&[&["balance", &file][..], options].concat());
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{options:?}");
         assert!(said.err.contains(says), "{options:?}: {}", said.err);
+        assert!(!says.contains("--copy: ") || !said.err.contains("two.toml"), "{}", said.err);
         assert_eq!(fs::read(moved).unwrap(), before, "{options:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use counters::{MICROSECOND, SECOND, Status, Time};
-use knobs::RESERVE_HOLD_NS;
+use knobs::{DEAD_AFTER_NS, RESERVE_HOLD_NS};
 use model::{
     ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage, Qos,
     Queues, ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig, WriteCache, WriteProtocol,
@@ -28,8 +28,6 @@ pub const ARRAYS_MAX: usize = 10_000;
 /// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
 const UNSOLICITED_DEFAULT: u32 = 65_536;
 const MAX_BURST_DEFAULT: u32 = 262_144;
-/// Until a driver finds that nobody is at the other end: 30 to 60 s [DOC-APD].
-const DEAD_AFTER_DEFAULT: u64 = 30 * SECOND;
 /// IOPS that a policy may say: FlashArray's limits go from 100 to 100 million, from memory [reference 7.1].
 const IOPS_MAX: u32 = 100_000_000;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
@@ -252,7 +250,7 @@ fn controllers(node: &Node<'_>) -> Result<Controllers, Error> {
         iops: table.read("iops", |node| node.integer32(1..=1_000_000_000))?,
         extra_ns: duration("extra")?.unwrap_or(0),
         takeover_ns: duration("takeover")?.unwrap_or(0),
-        dead_after_ns: duration("dead_after")?.unwrap_or(DEAD_AFTER_DEFAULT),
+        dead_after_ns: duration("dead_after")?.unwrap_or(DEAD_AFTER_NS),
         active_passive,
         outages: [Outage::NONE; 2],
     })

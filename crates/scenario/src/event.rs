@@ -1,10 +1,7 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
 use counters::sorted::sort_by_key;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeInclusive,
-};
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object, PathConfig};
@@ -143,18 +140,7 @@ pub(crate) fn read(
         if nanos >= duration_ns {
             return Err(at.error("it is after the end of the run"));
         }
-        let found = found_after(&table, site)?;
-        let last_ns = found.last().copied().unwrap_or(0);
-        if nanos + last_ns >= duration_ns {
-            return Err(at.error("its paths are found dead after the end of the run"));
-        }
-        let again = || node.table(&[KEYS.as_slice(), &DEEDS].concat());
-        if last_ns > 0 && table.get("controller").is_none() {
-            tables.push((Time(nanos), again()?, Stage::Cut));
-        }
-        for after_ns in found {
-            tables.push((Time(nanos + after_ns), again()?, Stage::Found { after_ns }));
-        }
+        tables.push((Time(nanos), table));
     }
     sort_by_key(&mut tables, |(at, ..)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
@@ -166,13 +152,13 @@ pub(crate) fn read(
         hosts: before_moves(site),
         moved: BTreeMap::new(),
         controllers: controllers.collect(),
-        cut: BTreeSet::new(),
+        found: BTreeMap::new(),
     };
     let (mut events, mut given) = (Vec::new(), Vec::new());
-    for (at, table, stage) in tables {
+    for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
-        for (host, action) in course.actions(&table, &node, (at, stage))? {
+        for (host, action) in course.actions(&table, &node, at)? {
             given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
@@ -180,7 +166,9 @@ pub(crate) fn read(
             return Err(node.error(&format!("there are too many events; at most {EVENTS_MAX}")));
         }
     }
-    let controllers = course.controllers;
+    let Course { found, controllers, .. } = course;
+    let mut events = with_found(found, events);
+    events.retain(|placed| placed.event.at.0 < duration_ns);
     for (array, controllers) in site.arrays.arrays.iter_mut().zip(controllers) {
         array.config.queues.controllers = controllers;
     }
@@ -248,35 +236,22 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
     Ok((array, both.ok_or_else(missing)?))
 }
 
-/// What of an event a moment is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Its paths are dead, which drivers do not know that find it later.
-    Cut,
-    /// Hosts know of it, of paths those whose drivers take so long.
-    Found { after_ns: u64 },
-}
+/// Paths of hosts, what takes them down, and when that is found by what event.
+type Found<'a> = BTreeMap<(usize, PathId, DownBy), Vec<(Time, Node<'a>)>>;
 
-/// Nanoseconds after which hosts know what an event says; of paths those of each adapter that is meant.
-fn found_after(table: &Table<'_>, site: &Site) -> Result<BTreeSet<u64>, Error> {
-    let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
-    if !is_down {
-        return Ok([0].into());
+/// What happens, with the paths that are found dead: they come first of what happens at a time.
+fn with_found<'a>(found: Found<'a>, events: Vec<Placed<'a>>) -> Vec<Placed<'a>> {
+    let mut all: Vec<Placed<'a>> = Vec::new();
+    for ((host, path, by), times) in found {
+        let action = Action::Path { path, up: false, by };
+        all.extend(times.into_iter().map(|(at, node)| Placed {
+            event: TimedEvent { at, host, action: action.clone() },
+            node,
+        }));
     }
-    if let Some(deed) = table.get("path").or_else(|| table.get("switch")) {
-        let paths = paths_of(table, &deed, site)?.into_iter();
-        return Ok(paths.map(|(_, host, path)| dead_after_ns(site, host, path)).collect());
-    }
-    match table.read("controller", |node| node.integer(CONTROLLERS))? {
-        Some(_) => Ok([controllers_of(table, site)?.1.dead_after_ns].into()),
-        None => Ok([0].into()),
-    }
-}
-
-/// Nanoseconds until the driver of a path's adapter finds that it is dead.
-fn dead_after_ns(site: &Site, host: usize, path: PathId) -> u64 {
-    let adapter = site.hosts.hosts[host].config.paths[path.index()].adapter;
-    site.hosts.ways.of[host].get(adapter.index()).map_or(0, |way| way.dead_after_ns)
+    all.extend(events);
+    sort_by_key(&mut all, |placed| placed.event.at);
+    all
 }
 
 /// The paths that an event means, and what takes them down: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its
@@ -325,7 +300,7 @@ fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
 }
 
 /// Where things are as the events go on.
-struct Course<'s> {
+struct Course<'s, 'a> {
     site: &'s Site,
     workloads: &'s Workloads,
     /// The host of each VM.
@@ -336,17 +311,11 @@ struct Course<'s> {
     moved: BTreeMap<(usize, usize), usize>,
     /// Those of each array, and when they are out of order.
     controllers: Vec<Option<Controllers>>,
-    /// Paths of hosts that are dead and not found so.
-    cut: BTreeSet<(DownBy, usize, PathId)>,
+    found: Found<'a>,
 }
 
-impl<'s> Course<'s> {
-    fn actions(
-        &mut self,
-        table: &Table<'_>,
-        deed: &Node<'_>,
-        (at, stage): (Time, Stage),
-    ) -> Actions {
+impl<'s, 'a> Course<'s, 'a> {
+    fn actions(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
         match deed.name() {
             "esxcli" => self.commands(table, deed),
             "guest_driver" => self.guest_driver(table, deed),
@@ -355,7 +324,7 @@ impl<'s> Course<'s> {
             "migrate" => self.migrate(table, deed),
             "add" => self.change(table, deed, |object, _| Action::Attach(object)),
             "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
-            "path" | "switch" => self.path(table, deed, stage),
+            "path" | "switch" => self.path(table, deed, at),
             "datastore" => self.datastore(table, deed),
             "controller" => self.controller(table, deed, at),
             "allocation" => self.allocation(table, deed),
@@ -521,27 +490,26 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `state = "down"` or `"up"`, of paths or of a switch: where they are found dead later, what comes first is that
-    /// they are.
-    fn path(&mut self, table: &Table<'_>, deed: &Node<'_>, stage: Stage) -> Actions {
-        let state = table.need("state")?;
-        let up = state.choice(&STATES)?;
+    /// `state = "down"` or `"up"`, of paths or of a switch: what is up again before its driver has found it dead is never
+    /// found so.
+    fn path(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
+        let up = table.need("state")?.choice(&STATES)?;
         let mut actions = Vec::new();
-        for meant @ (by, host, path) in paths_of(table, deed, self.site)? {
-            let dead_after_ns = if up { 0 } else { dead_after_ns(self.site, host, path) };
-            let action = match stage {
-                Stage::Cut if dead_after_ns > 0 => Action::Cut { path, by },
-                Stage::Found { after_ns } if after_ns == dead_after_ns => {
-                    Action::Path { path, up, by }
-                }
-                _ => continue,
-            };
-            if stage == Stage::Cut {
-                self.cut.insert(meant);
-            } else if self.cut.remove(&meant) && up {
-                return Err(state.error("it is not found dead by then (`dead_after`)"));
+        for (by, host, path) in paths_of(table, deed, self.site)? {
+            let adapter = self.site.hosts.hosts[host].config.paths[path.index()].adapter;
+            let way = self.site.hosts.ways.of[host].get(adapter.index());
+            let found = at.0 + way.map_or(0, |way| way.dead_after_ns);
+            let times = self.found.entry((host, path, by)).or_default();
+            let is_cut = times.last().is_some_and(|(found, _)| *found > at);
+            if up && is_cut {
+                times.pop();
             }
-            actions.push((host, action));
+            if up || found == at.0 {
+                actions.push((host, Action::Path { path, up, by }));
+            } else if !is_cut {
+                times.push((Time(found), deed.clone()));
+                actions.push((host, Action::Cut { path, by }));
+            }
         }
         Ok(actions)
     }
@@ -633,17 +601,21 @@ impl<'s> Course<'s> {
     }
 
     /// `controller = 1` of an `array`; `state = "down"` or `"up"`: its paths follow on all hosts, dead ones when
-    /// that has been found out, which is `at`.
-    fn controller(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
+    /// that has been found out.
+    fn controller(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
         let (array, mut both) = controllers_of(table, self.site)?;
         let which = deed.integer(CONTROLLERS)? as usize - 1;
         let state = table.need("state")?;
         let up = state.choice(&STATES)?;
         both.outages = self.controllers[array].map_or(both.outages, |known| known.outages);
+        let dead_after_ns = both.dead_after_ns;
+        let known = |from: Time| Time(from.0 + dead_after_ns);
         let outage = &mut both.outages[which];
         match (up, outage.from, outage.until) {
-            (false, Time::NEVER, _) => outage.from = Time(at.0 - both.dead_after_ns),
-            (true, from, Time::NEVER) if from != Time::NEVER => outage.until = at,
+            (false, Time::NEVER, _) => outage.from = at,
+            (true, from, Time::NEVER) if from != Time::NEVER && known(from) <= at => {
+                outage.until = at
+            }
             (true, ..) => return Err(state.error("it is not known to be down by then")),
             (false, ..) => return Err(state.error("it has failed before; once is what it does")),
         }
@@ -655,7 +627,12 @@ impl<'s> Course<'s> {
             for (path, config) in paths {
                 if Some(config.device) == *device && Controllers::of_path(host, path) == which {
                     let path = PathId::new(path);
-                    actions.push((host, Action::Path { path, up, by: DownBy::Controller }));
+                    if up {
+                        actions.push((host, Action::Path { path, up, by: DownBy::Controller }));
+                    } else {
+                        let times = self.found.entry((host, path, DownBy::Controller)).or_default();
+                        times.push((known(at), deed.clone()));
+                    }
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use counters::{AdapterId, MILLISECOND, PathId};
-use knobs::{Driver, MAX_CMDS, Transport};
+use knobs::{DEAD_AFTER_NS, Driver, MAX_CMDS, Transport};
 use model::{InitiatorConfig, Loss, NexusConfig, WriteProtocol};
 
 use crate::{
@@ -101,7 +101,11 @@ impl Way {
             iscsi(node)
         })?;
         let link = table.read("link", |node| node.parsed(units::bandwidth))?;
-        let dead_after_ns = table.read("dead_after", Node::duration)?.unwrap_or(0);
+        let dead_after = match driver.transport {
+            Transport::Fc | Transport::Iscsi => DEAD_AFTER_NS,
+            Transport::Local | Transport::Network => 0,
+        };
+        let dead_after_ns = table.read("dead_after", Node::duration)?.unwrap_or(dead_after);
         Ok(Self { link, switch: switches.of(table, "switch")?, iscsi, dead_after_ns })
     }
 

@@ -40,6 +40,7 @@ mod workload;
 
 pub use array::ARRAYS_MAX;
 pub use component::Components;
+pub use copy::check as check_copy;
 pub use error::Error;
 pub use names::is_member;
 pub use over::Over;

@@ -64,7 +64,6 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
         tables.push((String::new(), host));
     }
     tables.extend(root.named("datastore")?);
-    tables.push((String::new(), root.node().clone()));
     let keys = [
         "link",
         "switch",
@@ -76,7 +75,7 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
         "rpc_slots",
     ];
     let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
-    let refused = named.find_map(|node| node);
+    let refused = root.get("switch").or_else(|| named.find_map(|node| node));
     refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))
 }
 

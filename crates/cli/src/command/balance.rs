@@ -63,6 +63,9 @@ pub(crate) struct BalanceArguments {
 
 impl BalanceArguments {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        if let Some(keys) = &self.copy {
+            scenario::check_copy(keys).map_err(|error| format!("--copy: {error}"))?;
+        }
         let (source, base) = shipped::load(&self.scenario, &self.set)?;
         let window = self.window.as_deref();
         let window = window.map(|name| report::find_window(&base, name)).transpose()?;

@@ -154,7 +154,9 @@ const CAUSES: &[Words] = &[
         not move.",
             "Raise the driver's depth, and the guest's where that is the next limit; or more devices.",
             "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.",
-            "DSNRO, where several VMs are active and DQLEN is its default.",
+            "DSNRO, where several VMs are active and DQLEN is its default. A capture without rows of VMs \
+        does not tell which: esxcli storage core device list does, by Device Max Queue Depth and No of \
+        outstanding IOs with competing worlds.",
         ],
     ),
     (
