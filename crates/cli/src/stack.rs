@@ -145,7 +145,8 @@ impl<'a> Rows<'a> {
 
     /// What a command of a virtual disk takes below its adapter.
     fn gavg_ms(&self, disk: usize) -> Option<f64> {
-        let (now, then) = (&self.view.counters.vdisks[disk], &self.view.counters_before.vdisks[disk]);
+        let (now, then) =
+            (&self.view.counters.vdisks[disk], &self.view.counters_before.vdisks[disk]);
         let io = now.io.iter().zip(&then.io).map(|(now, then)| now.since(then));
         let all = io.fold(IoTotals::default(), |mut all, io| {
             all.add(&io);

@@ -100,7 +100,9 @@ fn each_port_of_an_array_has_a_session_of_its_own() {
     for ports in 1..=3_u32 {
         let way = format!(
             "ports = {ports}\n[host.h.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\nlun_depth = 250\n\
-             iscsi = {{ window = 64 }}\n[datastore.ds]\npaths = {ports}\npath_policy = \"rr\"\n"
+             iscsi = {{ window = 64 }}\n[datastore.ds]\npaths = {ports}\npath_policy = \"rr\"\n\
+             device = \"naa.60000000000000000000000000000001\"\n[[event]]\nat = \"0s\"\nesxcli = \"storage nmp psp roundrobin \
+             deviceconfig set -d naa.60000000000000000000000000000001 -t iops -I 1\"\n"
         );
         let vm = "[vm.v]\nguest = \"linux\"\ndisk.\"scsi0:0\".datastore = \"ds\"\nworkload = { threads = 200 }";
         let all: f64 = shares(&way, vm).iter().sum();
