@@ -122,11 +122,11 @@ fn names(
 ) -> Option<Option<String>> {
     let mut names = otherwise.iter().map(|(_, _, (_, device))| fleet.name_of(device.id));
     let first = names.next()?;
+    let star = if names.clone().all(|name| name == first) { "" } else { "*" };
     let common = names.fold(first, |common, name| {
         let same = common.char_indices().zip(name.chars()).find(|((_, one), other)| one != other);
         same.map_or(common, |((at, _), _)| &common[..at])
     });
-    let star = if common == first { "" } else { "*" };
     let is_own = |known: &Known| known.advice == Some(advice) || !known.name.starts_with(common);
     Some(fleet.devices.iter().all(is_own).then(|| format!("{common}{star}")))
 }
