@@ -216,16 +216,9 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
     let port_bytes_per_sec = bandwidth(table, "port_link")?;
     let controllers = table.read("controllers", controllers)?;
-    let is_switched = table.get("switch").is_some();
-    match (port_limit, port_bytes_per_sec, controllers, table.get("ports")) {
-        (None, None, None, Some(node)) if !is_switched => {
-            let message = "it goes with `queue_limit` or `port_link`, which are those of each, `switch` or `controllers`";
-            return Err(node.error(message));
-        }
-        (.., Some(_), Some(node)) if ports.is_some_and(|ports| ports % 2 == 1) => {
-            return Err(node.error("both controllers have as many; give an even number"));
-        }
-        _ => {}
+    let is_odd = ports.is_some_and(|ports| ports % 2 == 1);
+    if let (Some(_), Some(node), true) = (controllers, table.get("ports"), is_odd) {
+        return Err(node.error("both controllers have as many; give an even number"));
     }
     let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
     let full = table.read("full", |node| node.choice(&statuses))?;
