@@ -251,6 +251,8 @@ pub struct InitiatorConfig {
 pub struct NexusConfig {
     /// The link that it crosses, by its place in [`InitiatorConfig::links`]; `None` is unlimited.
     pub link: Option<usize>,
+    /// The switches whose links its commands cross on their way to the array, by their numbers.
+    pub crosses: [Option<u32>; 2],
     /// Commands that are under way by it at most, above 0; `None` is no limit.
     pub window: Option<u32>,
     /// How writes cross the fabric; `None` is as [`ArrayConfig::write_protocol`] says.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use counters::{MICROSECOND, SECOND, Status, Time};
-use knobs::RESERVE_HOLD_NS;
+use knobs::{DEAD_AFTER_NS, RESERVE_HOLD_NS};
 use model::{
     ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage,
     Percentiles, Qos, Queues, ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig,
@@ -16,6 +16,7 @@ use crate::{
     reader::{Node, Table},
     serving::{self, Purpose},
     stream::{SECTOR, check_io_size},
+    switch::Switches,
     units,
 };
 
@@ -28,8 +29,6 @@ pub const ARRAYS_MAX: usize = 10_000;
 /// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
 const UNSOLICITED_DEFAULT: u32 = 65_536;
 const MAX_BURST_DEFAULT: u32 = 262_144;
-/// Until a driver finds that nobody is at the other end: 30 to 60 s [DOC-APD].
-const DEAD_AFTER_DEFAULT: u64 = 30 * SECOND;
 /// IOPS that a policy may say: FlashArray's limits go from 100 to 100 million, from memory [reference 7.1].
 const IOPS_MAX: u32 = 100_000_000;
 /// Seconds of burst credit that SolidFire stores [reference 6.1].
@@ -81,6 +80,7 @@ const ARRAY_KEYS: &[&str] = &[
     "max_burst",
     "ports",
     "port_link",
+    "switch",
     "queue_limit",
     "lun_queue_limit",
     "full",
@@ -94,16 +94,23 @@ const ARRAY_KEYS: &[&str] = &[
 pub(crate) struct Arrays {
     pub(crate) arrays: Vec<Array>,
     pub(crate) names: Names,
+    /// The switches of the ports of each, in turn; none where the file does not say.
+    pub(crate) switches: Vec<Vec<usize>>,
     volume_names: Names,
     volumes: Vec<Target>,
 }
 
 impl Arrays {
     /// Reads every array and every named volume.
-    pub(crate) fn read(root: &Table<'_>, purpose: Purpose) -> Result<Self, Error> {
+    pub(crate) fn read(
+        root: &Table<'_>,
+        switches: &Switches,
+        purpose: Purpose,
+    ) -> Result<Self, Error> {
         let mut all = Self {
             arrays: Vec::new(),
             names: Names::new("array", ARRAYS_MAX),
+            switches: Vec::new(),
             volume_names: Names::new("volume", VOLUMES_MAX),
             volumes: Vec::new(),
         };
@@ -111,10 +118,12 @@ impl Arrays {
             all.names.add(&node, &name, None)?;
             let table = node.table(ARRAY_KEYS)?;
             let (config, policies) = (array(&table)?, policies(&table)?);
+            all.switches.push(switches.of_ports(&table, config.queues.ports as usize)?);
             all.arrays.push(Array { config, name, volumes: Vec::new(), policies });
         }
         if all.arrays.is_empty() && purpose == Purpose::Serve {
             all.arrays.push(serving::no_array());
+            all.switches.push(Vec::new());
         }
         for (name, node) in root.named("volume")? {
             all.read_volume(&name, &node)?;
@@ -208,9 +217,10 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
     let port_bytes_per_sec = bandwidth(table, "port_link")?;
     let controllers = table.read("controllers", controllers)?;
+    let is_switched = table.get("switch").is_some();
     match (port_limit, port_bytes_per_sec, controllers, table.get("ports")) {
-        (None, None, None, Some(node)) => {
-            let message = "it goes with `queue_limit` or `port_link`, which are those of each, or `controllers`";
+        (None, None, None, Some(node)) if !is_switched => {
+            let message = "it goes with `queue_limit` or `port_link`, which are those of each, `switch` or `controllers`";
             return Err(node.error(message));
         }
         (.., Some(_), Some(node)) if ports.is_some_and(|ports| ports % 2 == 1) => {
@@ -241,7 +251,7 @@ fn controllers(node: &Node<'_>) -> Result<Controllers, Error> {
         iops: table.read("iops", |node| node.integer32(1..=1_000_000_000))?,
         extra_ns: duration("extra")?.unwrap_or(0),
         takeover_ns: duration("takeover")?.unwrap_or(0),
-        dead_after_ns: duration("dead_after")?.unwrap_or(DEAD_AFTER_DEFAULT),
+        dead_after_ns: duration("dead_after")?.unwrap_or(DEAD_AFTER_NS),
         active_passive,
         outages: [Outage::NONE; 2],
     })

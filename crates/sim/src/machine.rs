@@ -11,8 +11,8 @@
 
 use counters::{DeviceId, HostSnapshot, IoId, PathId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
-use model::{Aside, PolicyWait};
-use scenario::{Face, Scenario, Window, Workload};
+use model::{Aside, PolicyWait, Switches};
+use scenario::{DownBy, Face, Scenario, Window, Workload};
 
 use crate::{
     Watch,
@@ -115,11 +115,11 @@ pub(crate) struct Machine<'a, W> {
 impl<'a, W: Watch> Machine<'a, W> {
     /// No hosts yet; room for so many workloads.
     pub(crate) fn new(scenario: &'a Scenario, workloads: usize, watch: W) -> Self {
-        let (arrays, events) = (Vec::new(), EventList::default());
+        let (arrays, post, events) = (Vec::new(), Post::default(), EventList::default());
         Self {
             scenario,
             hosts: Vec::new(),
-            outside: Outside { arrays, post: Post::default(), events, watch },
+            outside: Outside { arrays, switches: Switches::default(), post, events, watch },
             players: Vec::with_capacity(workloads),
             log: Vec::new(),
             spans: Vec::new(),
@@ -306,10 +306,19 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
-    /// A path has a reason more to be down, or one less; what was sent down it while it was cut is lost.
-    pub(crate) fn turn_path(&mut self, at: Time, index: usize, path: PathId, up: bool) {
+    /// A path has a reason more to be down, or one less; what was sent down it while it was cut is lost when it is
+    /// found dead.
+    pub(crate) fn turn_path(
+        &mut self,
+        at: Time,
+        index: usize,
+        (path, by): (PathId, DownBy),
+        up: bool,
+    ) {
         self.hosts[index].turn_path(at, path, up, &mut self.outside);
-        self.hosts[index].give_back(at, path, &mut self.outside);
+        if !up {
+            self.hosts[index].give_back(at, (path, by), &mut self.outside);
+        }
         self.drain(index, at);
     }
 

@@ -320,12 +320,13 @@ const TOPICS: &[Topic] = &[
             ),
             (
                 "Mind",
-                "With one owner of all volumes half of the array works. A dead path is found after 30 to 60 s [DOC-APD].",
+                "With one owner of all volumes half of the array works. A dead path is found after 30 to 60 s [DOC-APD]: \
+                till then what is sent by it has no answer.",
             ),
             (
                 "In kavg",
-                "controllers of an array, dead_after there and of an adapter: the scenarios two-controllers and path-thrash \
-                (kavg explain path-thrash).",
+                "controllers of an array, dead_after there and of an adapter (30s unless the file says): the scenarios dead-path, \
+                two-controllers and path-thrash (kavg explain path-thrash).",
             ),
             (
                 "Leave alone",
