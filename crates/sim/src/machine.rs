@@ -307,7 +307,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     /// A path has a reason more to be down, or one less; what was sent down it while it was cut is lost when it is
-    /// found dead.
+    /// found dead, and goes again when it is there again before.
     pub(crate) fn turn_path(
         &mut self,
         at: Time,
@@ -316,9 +316,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         up: bool,
     ) {
         self.hosts[index].turn_path(at, path, up, &mut self.outside);
-        if !up {
-            self.hosts[index].give_back(at, (path, by), &mut self.outside);
-        }
+        self.hosts[index].give_back(at, (path, by), up, &mut self.outside);
         self.drain(index, at);
     }
 

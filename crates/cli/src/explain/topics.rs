@@ -235,7 +235,7 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["Storage DRS", "SDRS"],
+        names: &["Storage DRS", "SDRS", "balance"],
         title: "Storage DRS: moving disks to where latency is lower",
         sections: &[
             (
@@ -310,7 +310,95 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["ALUA", "controllers"],
+        names: &["SolidFire", "Element", "burst credit", "min IOPS"],
+        title: "SolidFire QoS: min, max, burst and what a size costs",
+        sections: &[
+            (
+                "What it is",
+                "A policy of a volume in units of 4 KiB: max is what it gets for good, burst what it gets while it has credit, which it \
+                earns below max, and min what it keeps when the cluster has too little for all. A larger command costs more \
+                units, fewer than its size says [SFQ].",
+            ),
+            (
+                "With queues",
+                "A command that waits for its volume's policy stays outstanding at the host: it fills DQLEN there, and VMs behind the \
+                same protocol endpoint wait for one that is held back, with KAVG [S4].",
+            ),
+            (
+                "In kavg",
+                "array.NAME.qos.NAME with min, max, burst and cost = \"solidfire\", qos_capacity of the array for a shortage: the \
+                scenarios s4-solidfire and qos-min.",
+            ),
+            (
+                "Leave alone",
+                "Depths of the host that is held back: a deeper queue there only waits at the array.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["spindles", "disks", "RAID", "seek"],
+        title: "Spindles: what distance, size and RAID cost",
+        sections: &[
+            (
+                "What it is",
+                "A disk takes a way, half a turn and the transfer for a command: so IOPS fall with the span that the commands lie in and \
+                with their size, and one stream from beginning to end is quick while two are not. A write costs several commands \
+                of disks: 2 of RAID 1 and 10, 4 of RAID 5, 6 of RAID 6.",
+            ),
+            (
+                "With queues",
+                "A deeper queue gives an elevator more to choose from and each command a longer wait. More virtual disks side by side \
+                are a longer way between them [PARDA].",
+            ),
+            (
+                "In kavg",
+                "spindles of an array, with its disk, raid and an elevator: the scenarios spindles and parda-span.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["write cache", "read cache", "cache"],
+        title: "Caches of an array: writes until it is full, reads that hit",
+        sections: &[
+            (
+                "What it is",
+                "A write ends when the cache has it. What is written faster than spindles take it fills the cache, and then writes take as \
+                long as spindles do. A read that hits needs no spindle.",
+            ),
+            (
+                "Read it",
+                "DAVG of writes far below that of reads, until it jumps under a long load. A mean of reads between two values is the hit \
+                ratio: DAVG/rd = hits x one + misses x the other.",
+            ),
+            (
+                "In kavg",
+                "write_cache, write_cache_size and read_cache of an array: the scenarios write-cache and tails. In a host's flash: kavg \
+                explain 'flash cache'.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["fan-in", "target port", "port queue"],
+        title: "Fan-in: the queue of a target port that many hosts fill",
+        sections: &[
+            (
+                "What it is",
+                "A port of an array has room for so many commands of all hosts and volumes. With more it answers TASK SET FULL or \
+                BUSY, and hosts send again.",
+            ),
+            (
+                "Read it",
+                "Hosts x volumes x depth against the port's room, by paths. Refused commands are in no latency of esxtop's but in KAVG \
+                or lower throughput.",
+            ),
+            (
+                "In kavg",
+                "ports, queue_limit and lun_queue_limit of an array: the scenario fan-in.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["ALUA", "controllers", "failover", "takeover", "LUN ownership"],
         title: "ALUA: two controllers, one of which owns a volume",
         sections: &[
             (
