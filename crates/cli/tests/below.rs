@@ -266,6 +266,20 @@ fn policies_that_have_no_more_to_share_are_told_of() {
     );
 }
 
+/// The bronze policy of [S4] as it is printed: `min` acts in a shortage alone.
+#[test]
+fn the_least_of_a_policy_changes_nothing_where_nothing_is_short() {
+    let with = |min: &str| {
+        let text = format!(
+            "[array.sf]\nservers = 256\nservice = \"0.4ms\"\n\
+             qos.bronze = {{ {min}max = 1000, burst = 2000, cost = \"solidfire\" }}\n{HOST}[datastore.ds]\nqos = \"bronze\"\n{}",
+            vm("v", "ds", "threads = 64, size = \"4k\"")
+        );
+        run(&text, &[])["windows"].clone()
+    };
+    assert_eq!(with("min = 25, "), with(""));
+}
+
 /// Four hosts of 16 slots each fill the 64 places of the array.
 #[test]
 fn who_waits_for_slots_before_a_full_array_is_told_why() {

@@ -597,11 +597,10 @@ fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
 
 fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
     let named = table.named("qos")?;
-    let is_shared = table.get("qos_capacity").is_some();
-    named.into_iter().map(|(name, node)| Ok((name, policy(&node, is_shared)?))).collect()
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
 }
 
-fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
+fn policy(node: &Node<'_>) -> Result<Qos, Error> {
     let table = node.table(&["min", "max", "burst", "credit", "cost", "bandwidth"])?;
     let bytes_per_sec = bandwidth(&table, "bandwidth")?;
     let max = table.read("max", |node| node.integer32(1..=IOPS_MAX))?;
@@ -610,9 +609,6 @@ fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
         (None, Some(_)) => IOPS_MAX,
         (None, None) => table.need("max")?.integer32(1..=IOPS_MAX)?,
     };
-    if let (Some(node), false) = (table.get("min"), is_shared) {
-        return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
-    }
     let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=IOPS_MAX))?;
     let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;
