@@ -3,7 +3,7 @@
 //! ```text
 //!   run as it is -> 90th percentile of each datastore -> one above the threshold, and unfair?
 //!         ^                                                      | each VM there to each other one, simulated
-//!         '------------------ the move after which the worst is best <--'
+//!         '-- the move after which the worst, or else all, is best <--'
 //! ```
 
 use std::{
@@ -28,12 +28,13 @@ use crate::{
     report::Report,
     table::Table,
     talk::progress,
-    text::{clean, counted, millis, rate},
+    text::{clean, counted, millis, rate, seconds},
 };
 
 /// VMs of a datastore that are tried elsewhere: those with most in flight.
 const TRIED: usize = 8;
-/// A move has to take so much off the worst datastore, else its copy is not worth it (ruling: no source has the figure).
+/// A move has to take so much off the worst datastore, or off a command of all, else its copy is not worth it (ruling: no
+/// source has the figure).
 const GAINS: f64 = 0.05;
 /// The percentile by which Storage DRS judges [SDRS].
 const PERCENTILE: f64 = 0.9;
@@ -43,6 +44,8 @@ pub(crate) struct Asked {
     pub(crate) source: Source,
     /// The datastores of the cluster, by name.
     pub(crate) cluster: Vec<String>,
+    /// Over how long the file has each sample: the percentile is that of their means.
+    pub(crate) sample: Time,
     /// Index of the window that is judged.
     pub(crate) window: usize,
     /// The I/O latency threshold, in milliseconds.
@@ -149,27 +152,28 @@ impl Balance {
         let fair =
             |loads| fairness(loads).map_or_else(|| "-".to_owned(), |fair| format!("{fair:.3}"));
         let mut out = format!(
-            "I/O latency threshold {} ms, I/O imbalance threshold {} [SDRS]\n\n{}\nfairness of the datastores' latency {}, \
+            "I/O latency threshold {} ms, I/O imbalance threshold {} [SDRS]; P90 is that of the means of {} each\n\n{}\nfairness of the datastores' latency {}, \
              then {} (Jain's index)\n\n",
             asked.latency_ms,
             asked.imbalance,
+            seconds(asked.sample),
             table.render(),
             fair(&self.before),
             fair(self.after()),
         );
-        let mut worst_ms = worst(&self.before);
+        let mut was = &self.before[..];
         for (number, step) in (1..).zip(&self.moves) {
             let [from, to] = [step.from, step.to].map(|at| clean(&asked.cluster[at]));
             let vm = clean(&step.vm);
-            let then = worst(&step.after);
+            let [worst_ms, then_ms, all_ms, all_then_ms] =
+                [worst(was), worst(&step.after), of_all(was), of_all(&step.after)].map(millis);
             out.push_str(&format!(
-                "{number}. Move {vm} from {from} to {to}: the worst datastore has {} ms instead of {} ms.\n   PowerCLI> {}\n   \
+                "{number}. Move {vm} from {from} to {to}: the worst datastore has {then_ms} ms instead of {worst_ms} ms, and a \
+                 command of all takes {all_then_ms} ms instead of {all_ms} ms.\n   PowerCLI> {}\n   \
                  in the file: [[event]] with vm = \"{vm}\", migrate = {{ datastore = \"{to}\" }}\n",
-                millis(then),
-                millis(worst_ms),
                 line(step, asked),
             ));
-            worst_ms = then;
+            was = &step.after;
         }
         out.push_str(&format!(
             "{}: {}.\n",
@@ -192,6 +196,7 @@ impl Balance {
                 "from": asked.cluster[step.from],
                 "to": asked.cluster[step.to],
                 "worst_p90_ms": worst(&step.after),
+                "mean_ms": of_all(&step.after),
                 "line": line(step, asked),
             })
         });
@@ -219,6 +224,13 @@ impl Load {
     }
 }
 
+/// What a command of all of them takes on average, in milliseconds, by Little's law.
+fn of_all(loads: &[Load]) -> f64 {
+    let in_flight: f64 = loads.iter().map(Load::in_flight).sum();
+    let iops: f64 = loads.iter().map(|load| load.iops).sum();
+    if iops > 0.0 { in_flight / iops * 1e3 } else { 0.0 }
+}
+
 /// The highest latency of any datastore, in milliseconds.
 fn worst(loads: &[Load]) -> f64 {
     loads.iter().filter_map(|load| load.p90_ms).fold(0.0, f64::max)
@@ -242,6 +254,11 @@ fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
 }
 
 /// The move after which the worst datastore is best, of several alike that to the idlest; where none is worth it, why.
+///
+/// Where datastores share an array, the first of many VMs that leaves a full queue takes nothing off it: what the others
+/// get is gained. So where no move takes enough off the worst one, that counts which takes most off a command of all, if
+/// latencies are more alike after it: enough is then half of what is moved, of many VMs each is little. Only VMs that were
+/// not moved yet: nobody goes to and fro.
 fn best(
     asked: &Asked,
     now: &[Load],
@@ -286,18 +303,34 @@ fn best(
     if let (true, Some((.., refusal))) = (moves.is_empty(), refused.into_iter().min()) {
         return Err(format!("no VM can go elsewhere: {refusal}"));
     }
-    moves.retain(|step| worst(&step.after) < (1.0 - GAINS) * worst(now));
-    // Moves after which the worst is alike, as far as a copy is not worth the difference, differ in where they go: to the
+    let of_worst = |step: &Move| worst(&step.after) < (1.0 - GAINS) * worst(now);
+    let of_all_alike = |step: &Move| {
+        let vms = &now[step.from].vms;
+        let moved = vms.iter().find_map(|(vm, in_flight)| (*vm == step.vm).then_some(*in_flight));
+        let share = moved.unwrap_or(0.0) / now.iter().map(Load::in_flight).sum::<f64>();
+        of_all(&step.after) < (1.0 - GAINS.min(share / 2.0)) * of_all(now)
+            && fairness(&step.after) > fairness(now)
+            && placed.iter().all(|(vm, _)| *vm != step.vm)
+    };
+    let measure: fn(&[Load]) -> f64 = if moves.iter().any(of_worst) {
+        moves.retain(of_worst);
+        worst
+    } else {
+        moves.retain(of_all_alike);
+        of_all
+    };
+    // Moves after which it is alike, as far as a copy is not worth the difference, differ in where they go: to the
     // idlest, and what an earlier move brought there counts. Runs end in any order; one question has one answer.
-    let best_ms = moves.iter().map(|step| worst(&step.after)).fold(f64::INFINITY, f64::min);
-    let alike = moves.into_iter().filter(|step| worst(&step.after) <= (1.0 + GAINS) * best_ms);
+    let best_ms = moves.iter().map(|step| measure(&step.after)).fold(f64::INFINITY, f64::min);
+    let alike = moves.into_iter().filter(|step| measure(&step.after) <= (1.0 + GAINS) * best_ms);
     let there_ms = |step: &Move| step.after[step.to].p90_ms.unwrap_or(0.0);
     let idlest = alike.min_by(|a, b| {
         let order = |step: &Move| (step.from, step.to, step.vm.clone());
         there_ms(a).total_cmp(&there_ms(b)).then_with(|| order(a).cmp(&order(b)))
     });
     idlest.ok_or_else(|| {
-        format!("no single move takes {:.0} % off the latency of the worst", 100.0 * GAINS)
+        let gains = 100.0 * GAINS;
+        format!("no single move takes {gains:.0} % off the latency of the worst, or enough off that of all")
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, Kind, PathId};
+use counters::{Counter, EntityId, Kind, PathId};
 use diagnose::HostLink;
 use knobs::Transport;
 use levels::{Measured, mean};
@@ -24,18 +24,10 @@ impl<'a> HostLinks<'a> {
         let links = &host.initiator.links;
         let mut bytes = vec![vec![[0.0; 2]; recording.len()]; links.len()];
         let mut this = Self { host, busy: Vec::new(), used: vec![false; host.config.paths.len()] };
-        let rows = recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id));
-        let rows: BTreeMap<&str, _> =
-            if links.is_empty() { BTreeMap::new() } else { rows.collect() };
-        // A mount of NFS has a row, and its connections none: each carries as much.
-        let mounts = recording.of_kind(Kind::NfsVolume).map(|(id, row)| (row.name.as_str(), id));
-        let mounts: BTreeMap<&str, _> = mounts.collect();
-        for (place, path) in host.config.paths.iter().enumerate() {
-            let mount = &host.config.devices[path.device.index()].name;
-            let row = rows.get(&*path.name).or_else(|| mounts.get(mount.as_str()));
-            let (Some(&id), Some(link)) = (row, this.link(place)) else { continue };
-            let like = host.config.paths.iter().filter(|other| other.device == path.device);
-            let part = if rows.contains_key(&*path.name) { 1.0 } else { 1.0 / like.count() as f64 };
+        let rows = PathRows::of(host, recording);
+        for place in 0..host.config.paths.len() {
+            let Some(link) = this.link(place) else { continue };
+            let Some((id, part)) = rows.row(place) else { continue };
             for (sample, bytes) in bytes[link].iter_mut().enumerate() {
                 let value = |counter| part * recording.value(id, counter, sample).unwrap_or(0.0);
                 this.used[place] |= value(Counter::Commands) > 0.0;
@@ -83,6 +75,36 @@ impl<'a> HostLinks<'a> {
             has_room_beside: is_beside(&|own| share(own) < ROOM),
             is_slower: is_beside(&|own| rates[own] > rates[link]),
         })
+    }
+}
+
+/// Where a recording has what goes by the paths of a host of whose ways something is known.
+pub(crate) struct PathRows<'a> {
+    host: &'a Host,
+    rows: BTreeMap<&'a str, EntityId>,
+    /// A mount of NFS has a row, and its connections none: each carries as much.
+    mounts: BTreeMap<&'a str, EntityId>,
+}
+
+impl<'a> PathRows<'a> {
+    pub(crate) fn of(host: &'a Host, recording: &'a Measured) -> Self {
+        let of_kind = |kind| -> BTreeMap<&str, _> {
+            let all = recording.of_kind(kind).filter(|_| !host.initiator.nexuses.is_empty());
+            all.map(|(id, row)| (row.name.as_str(), id)).collect()
+        };
+        Self { host, rows: of_kind(Kind::Path), mounts: of_kind(Kind::NfsVolume) }
+    }
+
+    /// The row of a path, and which part of what it says went by this path.
+    pub(crate) fn row(&self, place: usize) -> Option<(EntityId, f64)> {
+        let config = &self.host.config;
+        let path = &config.paths[place];
+        if let Some(id) = self.rows.get(&*path.name) {
+            return Some((*id, 1.0));
+        }
+        let id = self.mounts.get(&*config.devices[path.device.index()].name)?;
+        let like = config.paths.iter().filter(|other| other.device == path.device);
+        Some((*id, 1.0 / like.count() as f64))
     }
 }
 

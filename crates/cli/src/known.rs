@@ -9,7 +9,7 @@ use std::{
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, Time, VdiskId};
 use diagnose::{
     ArrayFacts, CommandWindow, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay, PathFacts,
-    Thrash, VdiskFacts,
+    SwitchLink, Thrash, VdiskFacts,
 };
 use engine::{DepthMode, DeviceConfig, Event, Object, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
@@ -23,6 +23,7 @@ use crate::{
     array_queues::ArrayQueues,
     asks::asks,
     host_links::HostLinks,
+    switch_links::SwitchLinks,
 };
 
 /// What an advanced option of a host is when a run begins.
@@ -129,7 +130,8 @@ pub(crate) fn is_out(scenario: &Scenario, host: usize, window: &Window, device: 
     let mut own = paths.filter(|(path, _)| path.device == device);
     course.silent.contains_key(&device)
         || course.lost.contains_key(&device)
-        || own.all(|(_, path)| course.dead.contains_key(&path))
+        || own
+            .all(|(_, path)| [&course.dead, &course.cut].iter().any(|out| out.contains_key(&path)))
 }
 
 /// How the paths of a device of a host are used by the end of a window.
@@ -168,6 +170,7 @@ pub(crate) fn facts(
     let (arrays, locked) =
         (array_load::arrays(scenario, window, views, samples), locked_by_scsi2(scenario));
     let short = array_load::short_of_units(scenario, samples);
+    let switches = SwitchLinks::of(scenario, samples);
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
@@ -183,7 +186,7 @@ pub(crate) fn facts(
                 paths.entry(path.device).or_default().push(id);
             }
             let (arrays, thrash, queues, locked) = (&arrays, &thrash, &queues, &locked);
-            let (asks, short) = (asks(scenario, index, window), &short);
+            let (asks, short, switches) = (asks(scenario, index, window), &short, &switches);
             let links = HostLinks::of(host, recording);
             Known {
                 scenario,
@@ -195,6 +198,7 @@ pub(crate) fn facts(
                 thrash,
                 queues,
                 links,
+                switches,
                 locked,
                 asks,
                 short,
@@ -219,6 +223,7 @@ struct Known<'a> {
     thrash: &'a [Option<Thrash>],
     queues: &'a ArrayQueues<'a>,
     links: HostLinks<'a>,
+    switches: &'a SwitchLinks<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
     /// What comes to each virtual disk at a rate of its own.
@@ -293,6 +298,7 @@ impl Known<'_> {
                 array_queue,
                 window,
                 link: self.link(id),
+                switch_link: self.switch_link(id),
                 silent,
                 sioc_depth,
                 ..controlled
@@ -319,6 +325,7 @@ impl Known<'_> {
             thrash,
             window: self.window(id),
             link: self.link(id),
+            switch_link: self.switch_link(id),
             lost_on_the_way: self
                 .lost_segments(id)
                 .into_iter()
@@ -348,9 +355,27 @@ impl Known<'_> {
 
     /// The link of a port of the host that commands of a device cross, if any does.
     fn link(&self, id: DeviceId) -> Option<HostLink> {
+        self.links.before(self.alive(id)?, self.mean_ms(&self.view.waits.links, id))
+    }
+
+    /// The link of a switch that they cross, if any does.
+    fn switch_link(&self, id: DeviceId) -> Option<SwitchLink> {
+        let waits = &self.view.waits.switches;
+        let is_used = |path: PathId| waits.get(path.index()).is_some_and(|wait| wait.commands > 0);
+        self.switches.before(self.host, (self.alive(id)?, is_used), self.switch_ms(id))
+    }
+
+    /// The paths of a device that are never down.
+    fn alive(&self, id: DeviceId) -> Option<impl Iterator<Item = PathId> + Clone> {
         let paths = self.paths.get(&id)?.iter().copied();
-        let alive = paths.filter(|path| !self.course.dead.contains_key(path));
-        self.links.before(alive, self.mean_ms(&self.view.waits.links, id))
+        Some(paths.filter(|path| !self.course.dead.contains_key(path)))
+    }
+
+    /// The mean of what commands of a device are on links of switches, in milliseconds.
+    fn switch_ms(&self, id: DeviceId) -> f64 {
+        let waits = &self.view.waits.switches;
+        let paths = self.paths.get(&id).into_iter().flatten();
+        mean_of(paths.filter_map(|path| waits.get(path.index())))
     }
 
     /// What commands of a device lose to segments that are lost: those that are hit, and all that is behind them on the
@@ -363,6 +388,8 @@ impl Known<'_> {
         let [own_ms, link_ms, window_ms] =
             [&waits.losses, &waits.links, &waits.windows].map(|waits| self.mean_ms(waits, id));
         let round_trip_ns = self.scenario.arrays[*self.array_of.get(&id)?].config.round_trip_ns;
+        // Both links are crossed at once.
+        let link_ms = link_ms.max(self.switch_ms(id));
         let way_ms = link_ms + window_ms + round_trip_ns as f64 / MILLISECOND as f64;
         let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
         let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
@@ -471,7 +498,12 @@ impl Known<'_> {
 pub(crate) fn mean_ms(host: &Host, waits: &[(VdiskId, PolicyWait)], id: DeviceId) -> f64 {
     let vdisks = &host.config.vdisks;
     let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
-    let (commands, wait_ns) = of_device.fold((0, 0), |(commands, wait_ns), (_, wait)| {
+    mean_of(of_device.map(|(_, wait)| wait))
+}
+
+/// What commands waited in the mean, in milliseconds.
+fn mean_of<'a>(waits: impl Iterator<Item = &'a PolicyWait>) -> f64 {
+    let (commands, wait_ns) = waits.fold((0, 0), |(commands, wait_ns), wait| {
         (commands + wait.commands, wait_ns + wait.wait_ns)
     });
     wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
@@ -539,6 +571,8 @@ struct Course {
     least_depth: BTreeMap<DeviceId, u32>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
+    /// Paths that were dead then, which the host did not know.
+    cut: BTreeMap<PathId, Outages>,
     /// Paths that were taken away by its end.
     detached: BTreeSet<PathId>,
     /// Devices that answered nothing then, and those that were lost.
@@ -568,14 +602,20 @@ impl Course {
             course.set(*knob, false);
         }
         let events = scenario.events.iter();
-        let mut down = DownPaths::default();
+        let (mut down, mut cut) = (DownPaths::default(), DownPaths::default());
         for event in events.filter(|event| event.host == index && event.at < window.to) {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up, by_controller } => {
-                    down.set(path, up, by_controller);
+                Action::Path { path, up, by } => {
+                    down.set(path, up, by);
                     turn(&mut course.dead, path, down.contains(path), event.at);
+                    cut.set(path, true, by);
+                    turn(&mut course.cut, path, cut.contains(path), event.at);
+                }
+                Action::Cut { path, by } => {
+                    cut.set(path, false, by);
+                    turn(&mut course.cut, path, true, event.at);
                 }
                 Action::Detach { object: Object::Path(path), .. } => {
                     course.detached.insert(path);
@@ -591,6 +631,7 @@ impl Course {
             }
         }
         keep_from(&mut course.dead, window.from);
+        keep_from(&mut course.cut, window.from);
         keep_from(&mut course.silent, window.from);
         keep_from(&mut course.lost, window.from);
         course

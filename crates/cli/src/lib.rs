@@ -56,6 +56,7 @@ mod simulate;
 mod spread;
 mod stack;
 mod sweep;
+mod switch_links;
 mod table;
 mod talk;
 mod text;

@@ -170,3 +170,41 @@ fn the_window_of_an_outage_is_the_worst() {
     assert!(ms(2) < ms(3), "{} {}", ms(2), ms(3));
     assert!(text.contains("\n▶  out "), "{text}");
 }
+
+/// Two hosts on one switch: 64 x 512 KiB of `backup` at 8 Gbit/s are 33.6 ms, for the four of 8 KiB of the other host too.
+#[test]
+fn the_full_link_of_a_switch_is_told_on_each_host_and_which_fills_it() {
+    let adapter = "driver = \"qlnativefc\", link = \"32Gbit/s\", switch = \"edge\"";
+    let second = format!(
+        "[host.other]\nadapter.vmhba1 = {{ {adapter} }}\n[switch.edge]\nlink = \"8Gbit/s\"\n"
+    );
+    let text = scenario(BACKUP, adapter, &second).replace("threads = 1, size", "threads = 4, size");
+    let text = text
+        .replace("[vm.backup]\n", "[vm.backup]\nhost = \"esx\"\n")
+        .replace("[vm.db]\n", "[vm.db]\nhost = \"other\"\n");
+    let (said, value) = run(&text, &[]);
+    for (host, causers, sufferers, fix) in [
+        (0, vec!["backup"], ["backup"], "Widen the link of switch edge"),
+        (1, vec![], ["db"], "Widen the link of switch edge"),
+    ] {
+        let found = findings(&value, host);
+        assert_eq!((found.len(), &found[0]["cause"]), (1, &"switch-link".into()), "{found:?}");
+        assert_eq!(names(&found[0]["causers"]), causers);
+        assert_eq!(names(&found[0]["sufferers"]), sufferers);
+        assert!(whats(&found[0])[0].starts_with(fix), "{found:?}");
+        let sentence = found[0]["sentence"].as_str().unwrap();
+        assert!(sentence.contains("is 100 % full: of the 33.6 ms"), "{sentence}");
+        assert!(sentence.contains("2 hosts share it; esx moves 953 of the"), "{sentence}");
+    }
+    assert!(said.contains("Link of a switch full"), "{said}");
+    // With room there is nothing to say, and of two fabrics the other one is told.
+    let (_, value) = run(&text.replace("\"8Gbit/s\"", "\"80Gbit/s\""), &[]);
+    assert_ne!(
+        findings(&value, 1).first().map(|found| &found["cause"]),
+        Some(&"switch-link".into())
+    );
+    let beside = "adapter.vmhba2 = { driver = \"qlnativefc\" }\n[host.other]";
+    let (_, value) = run(&text.replace("[host.other]", beside), &[]);
+    let told = whats(&findings(&value, 0)[0]).concat();
+    assert!(told.contains("let it use all that are active"), "{told}");
+}

@@ -39,7 +39,7 @@ fn expectations_hold_on_each_of_the_seeds_1_to_20() {
 }
 
 /// Causes below the host that no row of a capture tells from a slow array.
-const BELOW: [&str; 3] = ["command-window", "host-link", "slow-way"];
+const BELOW: [&str; 4] = ["command-window", "host-link", "switch-link", "slow-way"];
 
 type Places = BTreeSet<(String, String)>;
 

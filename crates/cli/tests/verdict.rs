@@ -21,6 +21,9 @@ fn scenario(array: &str, adapter: &str, rest: &str) -> String {
     )
 }
 
+/// The driver of an adapter whose paths are found dead as soon as they are: what is told of those that are down counts.
+const TOLD_AT_ONCE: &str = "driver = \"qlnativefc\"\ndead_after = \"0s\"";
+
 /// A run of a text, as JSON.
 fn run(text: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
@@ -255,7 +258,7 @@ fn an_iops_limit_on_nfs_is_known() {
 #[test]
 fn a_dead_path_is_a_finding_whatever_the_latency() {
     let rest = format!(
-        "[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n[datastore.prod]\n{VM}\
+        "[host.esx01.adapter.vmhba2]\n{TOLD_AT_ONCE}\n[datastore.prod]\n{VM}\
          [vm.sql.workload]\nthreads = 4\nrate = 500\n[[event]]\nat = \"2s\"\npath = \"vmhba2\"\nstate = \"down\"\n"
     );
     let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest));
@@ -428,10 +431,7 @@ fn the_window_in_which_something_is_wrong_is_shown() {
          [[window]]\nname = \"up\"\nto = \"12s\"\n[[window]]\nname = \"down\"\nfrom = \"13s\"\n"
     );
     let text = scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest);
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("made.toml");
-    std::fs::write(&file, &text).unwrap();
-    let out = common::kavg(&["run", file.to_str().unwrap()]).out;
+    let out = common::kavg_with(&["run", "-"], &text).out;
     assert!(out.contains("The stack in window down, "), "{out}");
     assert!(causes(&run(&text)).contains(&"silence"));
 }
@@ -713,7 +713,7 @@ fn path_down(adapters: &str) -> Value {
          [[event]]\nat = \"12s\"\npath = \"vmhba1\"\nstate = \"down\"\n\
          [[window]]\nname = \"up\"\nto = \"12s\"\n[[window]]\nname = \"down\"\nfrom = \"13s\"\n"
     );
-    run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest))
+    run(&scenario("servers = 64\nservice = \"0.4ms\"", TOLD_AT_ONCE, &rest))
 }
 
 #[test]
@@ -736,7 +736,7 @@ fn a_path_that_comes_and_goes_is_told_with_all_its_outages() {
         let state = ["down", "up"][place % 2];
         rest += &format!("[[event]]\nat = \"{at}.5s\"\npath = \"vmhba1\"\nstate = \"{state}\"\n");
     }
-    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest));
+    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", TOLD_AT_ONCE, &rest));
     assert_eq!(causes(&run), ["path-down"]);
     let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
     assert!(sentence.contains(" It flaps: it went down 3 times and is up again"), "{sentence}");
@@ -746,7 +746,7 @@ fn a_path_that_comes_and_goes_is_told_with_all_its_outages() {
 #[test]
 fn paths_that_go_down_by_turns_leave_one() {
     let mut rest = format!(
-        "[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n[datastore.prod]\npath_policy = \"mru\"\n\
+        "[host.esx01.adapter.vmhba2]\n{TOLD_AT_ONCE}\n[datastore.prod]\npath_policy = \"mru\"\n\
          {VM}[vm.sql.workload]\nthreads = 8\n"
     );
     let event = |at: usize, path: &str, state: &str| {
@@ -758,7 +758,7 @@ fn paths_that_go_down_by_turns_leave_one() {
         rest += &event(at, paths[turn % 2], "up");
         rest += &event(at, paths[(turn + 1) % 2], "down");
     }
-    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", "driver = \"qlnativefc\"", &rest));
+    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", TOLD_AT_ONCE, &rest));
     let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
     let told = "by turns: never fewer than 1 of the 2 paths of";
     assert!(sentence.contains(told) && !sentence.contains("none of"), "{sentence}");

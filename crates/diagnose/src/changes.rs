@@ -177,6 +177,18 @@ pub(crate) fn raise_driver_if_not_deeper(device: &Device<'_>, (from, to): (u32, 
     look(what, vec![show_device(name)])
 }
 
+/// The same where it is not known either whether VMs compete.
+pub(crate) fn raise_what_holds(device: &Device<'_>, (from, to): (u32, u32)) -> Change {
+    let name = device.flow.name;
+    let what = format!(
+        "Look at Device Max Queue Depth and \"No of outstanding IOs with competing worlds\" (DSNRO) of {name}. \
+         Where the first is more than {from}, VMs compete and DSNRO is to be raised; where it is {from}, it is to \
+         be raised first, to {to} where the driver takes as much: with the output of the line as --esxcli FILE \
+         the lines to type are told."
+    );
+    look(what, vec![show_device(name)])
+}
+
 /// Sets an advanced option to more, within its range.
 fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) {
     let to = to.clamp(info.min, info.max);

@@ -66,6 +66,8 @@ pub struct DeviceFacts {
     pub window: Option<CommandWindow>,
     /// The link of the host's own port that its commands cross.
     pub link: Option<HostLink>,
+    /// The link of a switch that its commands cross, where that has a limit.
+    pub switch_link: Option<SwitchLink>,
     /// What its commands are known to lose on their way to the array and back.
     pub lost_on_the_way: Vec<LostOnTheWay>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
@@ -119,6 +121,21 @@ impl HostLink {
         let port = if self.is_vmkernel { "a VMkernel port of " } else { "" };
         format!("the link of {port}{}", self.adapter)
     }
+}
+
+/// What is known of the link of a switch that a device's commands cross: the fullest of those that they do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchLink {
+    /// The switch.
+    pub switch: String,
+    /// The share of it in use in each sample, in the fuller direction, by all hosts, 0 to 1.
+    pub busy: Vec<f64>,
+    /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
+    pub time_ms: f64,
+    /// What each host moves over it in the mean, in MiB a second, the one that moves most first.
+    pub hosts: Vec<(String, f64)>,
+    /// Whether another path of the device crosses none that is as full.
+    pub has_room_beside: bool,
 }
 
 /// What commands of a device are known to lose between the host and the array.

@@ -53,6 +53,7 @@ causes! {
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     CommandWindow "command-window" "Command window full (iSCSI, NFS)" "Commands wait below the host for the window of an iSCSI session, or for the RPC slots of an NFS mount.";
     HostLink "host-link" "Link of the host's own port full" "Commands wait below the host for the link of the port by which they leave it.";
+    SwitchLink "switch-link" "Link of a switch full" "Commands wait below the host for the link by which their switch reaches others, which hosts share.";
     SlowWay "slow-way" "Time lost on the way to the array" "Commands lose time between host and array: to lost segments of an iSCSI session, or on paths that are not optimized.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";

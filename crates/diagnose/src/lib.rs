@@ -45,7 +45,7 @@ pub use comparison::{
 };
 pub use facts::{
     ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, Detour, DeviceFacts, Facts, HostLink,
-    LostOnTheWay, PathFacts, Thrash, VdiskFacts,
+    LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,

@@ -64,6 +64,9 @@ pub const CONGESTION_SHARES: RangeInclusive<f64> = 0.5..=1.0;
 /// The period after which Storage I/O Control looks at a datastore again (section 3 of the reference
 /// `array-and-control.md`).
 pub const CONGESTION_PERIOD_NS: u64 = 4 * SECOND;
+/// How long I/O pauses when a path or a controller of a SAN fails until the host knows that it is dead: 30 to 60 s, with
+/// Fibre Channel as with iSCSI [DOC-APD]. This is the least of it.
+pub const DEAD_AFTER_NS: u64 = 30 * SECOND;
 /// How long a host keeps a reservation that it may use again: `Disk.DiskReservationThreshold`,
 /// 45 ms [LAMW; reference `array-and-control.md` section 7.4].
 pub const RESERVE_HOLD_NS: u64 = 45 * MILLISECOND;

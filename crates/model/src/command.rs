@@ -27,8 +27,10 @@ pub struct Command {
 pub struct Carried {
     /// Round trips of a write after the first; `None` is as the array's protocol has it.
     pub further_rounds: Option<u64>,
-    /// Nanoseconds for its port's link and on it.
+    /// Nanoseconds for its port's link and on it, or for that of a switch where that is longer.
     pub link_ns: u64,
+    /// The switches whose links its way leads over, by their numbers: [`crate::Switches::cross`].
+    pub crosses: [Option<u32>; 2],
     /// The nexus of its host by which it goes, where that loses segments: what comes back by it comes in order.
     pub ordered_by: Option<u32>,
     /// Segments of a read that are lost.

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use counters::{Op, Status, Time};
 
+use crate::percentiles::Percentiles;
+
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
@@ -14,6 +16,8 @@ pub enum Spread {
     Exponential,
     /// Lognormal with this coefficient of variation (above 0, at most 10).
     Lognormal(f64),
+    /// As percentiles that were published say, in units of the mean.
+    Percentiles(Percentiles),
 }
 
 /// How an array serves commands.
@@ -247,6 +251,8 @@ pub struct InitiatorConfig {
 pub struct NexusConfig {
     /// The link that it crosses, by its place in [`InitiatorConfig::links`]; `None` is unlimited.
     pub link: Option<usize>,
+    /// The switches whose links its commands cross on their way to the array, by their numbers.
+    pub crosses: [Option<u32>; 2],
     /// Commands that are under way by it at most, above 0; `None` is no limit.
     pub window: Option<u32>,
     /// How writes cross the fabric; `None` is as [`ArrayConfig::write_protocol`] says.

@@ -31,6 +31,7 @@ pub struct Initiator {
 #[derive(Clone, Debug)]
 struct Nexus {
     link: Option<usize>,
+    crosses: [Option<u32>; 2],
     writes: Option<Rounds>,
     losses: Option<Losses>,
 }
@@ -56,6 +57,7 @@ impl Initiator {
         let mut random = Random::new(seed);
         let nexus = |config: &NexusConfig| Nexus {
             link: config.link,
+            crosses: config.crosses,
             writes: config.write_protocol.map(Rounds::of),
             losses: config.loss.map(|loss| Losses::new(&loss, &mut random)),
         };
@@ -79,6 +81,7 @@ impl Initiator {
         let mut carried = Carried {
             further_rounds: nexus.writes.filter(|_| writes).map(|rounds| rounds.further(bytes)),
             link_ns: link.map_or(0, |link| link.send(now, moved)),
+            crosses: nexus.crosses,
             ..Carried::default()
         };
         if let Some(losses) = &mut nexus.losses {

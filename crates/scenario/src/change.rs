@@ -160,7 +160,8 @@ impl Scenario {
             workload.host = index;
         }
         let of_both = |action: &Action| {
-            matches!(action, Action::Set(_) | Action::Path { .. } | Action::Face { .. })
+            let is_of_path = matches!(action, Action::Cut { .. } | Action::Path { .. });
+            is_of_path || matches!(action, Action::Set(_) | Action::Face { .. })
         };
         let events = std::mem::take(&mut self.events).into_iter().flat_map(|event| {
             let copy = (event.host == host && of_both(&event.action)).then(|| event.clone());

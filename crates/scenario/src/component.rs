@@ -5,20 +5,22 @@ use std::collections::BTreeMap;
 
 use knobs::Knob;
 
-use crate::{Action, Backend, Host, Scenario};
+use crate::{Action, Backend, Host, Scenario, switch::crossed};
 
 impl Scenario {
     /// The parts of a scenario that do not touch each other, and the groups of hosts of each, ascending.
-    /// Hosts that share an array, or the record of a datastore, are in one part; those between which a VM migrates are in one group.
+    /// Hosts that share an array, the link of a switch, or the record of a datastore, are in one part; those between which a VM migrates are in one group.
     #[must_use]
     pub fn parts(&self) -> Vec<Vec<Vec<usize>>> {
         let hosts = self.hosts.len();
-        let (mut parts, mut groups) = (Sets::new(hosts + self.arrays.len()), Sets::new(hosts));
+        let switch = hosts + self.arrays.len();
+        let (mut parts, mut groups) = (Sets::new(switch + self.switches.len()), Sets::new(hosts));
         let (mut records, is_controlled) = (BTreeMap::new(), self.has_io_control());
         for (host, config) in self.hosts.iter().enumerate() {
             for target in &config.targets {
                 parts.join(host, hosts + target.array);
             }
+            crossed(&config.initiator).for_each(|at| parts.join(host, switch + at));
             let devices = config.config.devices.iter().filter(|_| is_controlled);
             for device in devices {
                 parts.join(host, *records.entry(&device.name).or_insert(host));

@@ -8,7 +8,7 @@ use counters::{DeviceKind, VdiskId};
 
 use crate::{
     CopyConfig, Error,
-    reader::Node,
+    reader::{self, File, Node},
     vm::{Site, Vm},
 };
 
@@ -39,6 +39,21 @@ pub(crate) fn read(node: &Node<'_>) -> Result<CopyConfig, Error> {
         outstanding: outstanding.unwrap_or(OUTSTANDING_DEFAULT),
         may_offload: false,
     })
+}
+
+/// Whether these are the keys of a `copy`, as `size = "40g", outstanding = 4`, for whoever puts them into a file.
+///
+/// # Errors
+/// One line that names the key, and no place in a file.
+pub fn check(keys: &str) -> Result<(), Error> {
+    let text = format!("copy = {{ {keys} }}");
+    let file = File { name: "", text: &text };
+    let checked = || {
+        let document = file.parse()?;
+        let root = reader::root(file, &document, &["copy"])?;
+        read(&root.need("copy")?).map(drop)
+    };
+    checked().map_err(Error::without_place)
 }
 
 /// Disks of which events make copies: their VMs and positions there, and the events.

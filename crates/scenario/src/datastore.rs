@@ -107,6 +107,8 @@ struct Common<'a> {
     controllers: Option<Controllers>,
     /// Target ports of the array.
     ports: usize,
+    /// Their switches, in turn.
+    switches: Vec<usize>,
     /// Commands that an NFS mount has under way at most, where the file says.
     mount_window: Option<u32>,
 }
@@ -264,7 +266,8 @@ impl Datastores {
         for (target, adapter) in places {
             let path = config.paths.len();
             let port = Queues::port_of(host, path, common.ports);
-            let end = End { array: common.array, port, ports: common.ports };
+            let switch = common.switches.get(port % common.switches.len().max(1)).copied();
+            let end = End { array: common.array, port, ports: common.ports, switch };
             let end = (&end, common.mount_window);
             let (c, t) = ways.add_path(initiator, (host, adapter), (path, target), end);
             let vmhba = &config.adapters[adapter.index()].name;
@@ -407,6 +410,7 @@ impl<'a> Common<'a> {
         Ok(Self {
             controllers,
             ports: ports as usize,
+            switches: arrays.switches[array].clone(),
             mount_window: mount_window(&table, kind, hosts, &hosts_of)?,
             kind,
             array,
@@ -498,7 +502,14 @@ impl<'a> Common<'a> {
         }
         let adapters = host.config.adapters.iter().enumerate();
         let own = adapters.filter(|(_, adapter)| !is_network(adapter));
-        Ok(own.map(|(index, _)| AdapterId::new(index)).collect())
+        let own: Vec<_> = own.map(|(index, _)| AdapterId::new(index)).collect();
+        if own.is_empty() {
+            return Err(self.table.node().error(&format!(
+                "host `{0}` needs an adapter to reach it, as [host.{0}.adapter.vmhba1]; only NFS goes without",
+                host.config.name
+            )));
+        }
+        Ok(own)
     }
 }
 

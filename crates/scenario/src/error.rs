@@ -24,6 +24,11 @@ impl Error {
         Self { place: None, message: one_line(&message.into()) }
     }
 
+    /// The same of a text that is in no file.
+    pub(crate) fn without_place(self) -> Self {
+        Self { place: None, ..self }
+    }
+
     /// A refusal of what stands at that byte of a file's text.
     pub(crate) fn at(file: &str, text: &str, byte: usize, message: &str) -> Self {
         let before = text.get(..byte).unwrap_or(text);

@@ -1,10 +1,7 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
 use counters::sorted::sort_by_key;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeInclusive,
-};
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object, PathConfig};
@@ -12,7 +9,7 @@ use knobs::{Allocation, Knob};
 use model::Controllers;
 
 use crate::{
-    Action, CopyConfig, Error, Face, Given, Host, TimedEvent,
+    Action, CopyConfig, DownBy, Error, Face, Given, Host, TimedEvent,
     copy::{self, Copied},
     names,
     reader::{Node, Table},
@@ -28,7 +25,7 @@ const CONTROLLERS: RangeInclusive<u64> = 1..=2;
 /// Of paths and controllers.
 const STATES: [(&str, bool); 2] = [("up", true), ("down", false)];
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 14] = [
+const DEEDS: [&str; 15] = [
     "add",
     "remove",
     "esxcli",
@@ -37,6 +34,7 @@ const DEEDS: [&str; 14] = [
     "power",
     "migrate",
     "path",
+    "switch",
     "datastore",
     "controller",
     "allocation",
@@ -46,7 +44,7 @@ const DEEDS: [&str; 14] = [
 ];
 const KEYS: [&str; 5] = ["at", "host", "vm", "state", "array"];
 /// Which of `host`, `vm`, `state` and `array` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 14] = [
+const COMPANIONS: [(&str, &[&str]); 15] = [
     ("add", &["host"]),
     ("remove", &["host"]),
     ("esxcli", &["host"]),
@@ -55,6 +53,7 @@ const COMPANIONS: [(&str, &[&str]); 14] = [
     ("power", &["vm"]),
     ("migrate", &["vm"]),
     ("path", &["host", "state"]),
+    ("switch", &["state"]),
     ("datastore", &["host", "state"]),
     ("controller", &["array", "state"]),
     ("allocation", &["vm"]),
@@ -141,15 +140,7 @@ pub(crate) fn read(
         if nanos >= duration_ns {
             return Err(at.error("it is after the end of the run"));
         }
-        let found_ns = nanos + found_after(&table, site)?;
-        if found_ns >= duration_ns {
-            return Err(at.error("its paths are found dead after the end of the run"));
-        }
-        if found_ns > nanos && table.get("path").is_some() {
-            let again = node.table(&[KEYS.as_slice(), &DEEDS].concat())?;
-            tables.push((Time(nanos), again, true));
-        }
-        tables.push((Time(found_ns), table, false));
+        tables.push((Time(nanos), table));
     }
     sort_by_key(&mut tables, |(at, ..)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
@@ -161,13 +152,13 @@ pub(crate) fn read(
         hosts: before_moves(site),
         moved: BTreeMap::new(),
         controllers: controllers.collect(),
-        cut: BTreeSet::new(),
+        found: BTreeMap::new(),
     };
     let (mut events, mut given) = (Vec::new(), Vec::new());
-    for (at, table, is_cut) in tables {
+    for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
-        for (host, action) in course.actions(&table, &node, (at, is_cut))? {
+        for (host, action) in course.actions(&table, &node, at)? {
             given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
@@ -175,7 +166,9 @@ pub(crate) fn read(
             return Err(node.error(&format!("there are too many events; at most {EVENTS_MAX}")));
         }
     }
-    let controllers = course.controllers;
+    let Course { found, controllers, .. } = course;
+    let mut events = with_found(found, events);
+    events.retain(|placed| placed.event.at.0 < duration_ns);
     for (array, controllers) in site.arrays.arrays.iter_mut().zip(controllers) {
         array.config.queues.controllers = controllers;
     }
@@ -243,34 +236,40 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
     Ok((array, both.ok_or_else(missing)?))
 }
 
-/// Nanoseconds after which hosts know what an event says.
-fn found_after(table: &Table<'_>, site: &Site) -> Result<u64, Error> {
-    let is_down = table.get("state").is_some_and(|node| node.string().is_ok_and(|s| s == "down"));
-    if !is_down {
-        return Ok(0);
+/// Paths of hosts, what takes them down, and when that is found by what event.
+type Found<'a> = BTreeMap<(usize, PathId, DownBy), Vec<(Time, Node<'a>)>>;
+
+/// What happens, with the paths that are found dead: they come first of what happens at a time.
+fn with_found<'a>(found: Found<'a>, events: Vec<Placed<'a>>) -> Vec<Placed<'a>> {
+    let mut all: Vec<Placed<'a>> = Vec::new();
+    for ((host, path, by), times) in found {
+        let action = Action::Path { path, up: false, by };
+        all.extend(times.into_iter().map(|(at, node)| Placed {
+            event: TimedEvent { at, host, action: action.clone() },
+            node,
+        }));
     }
-    if let Some(deed) = table.get("path") {
-        let paths = paths_of(table, &deed, site)?.into_iter();
-        let mut found = paths.map(|(host, path)| {
-            let adapter = site.hosts.hosts[host].config.paths[path.index()].adapter;
-            site.hosts.ways.of[host].get(adapter.index()).map_or(0, |way| way.dead_after_ns)
-        });
-        let first = found.next().unwrap_or(0);
-        let differs = || deed.error("its adapters differ in `dead_after`; give each an event");
-        return found.all(|other| other == first).then_some(first).ok_or_else(differs);
-    }
-    match table.read("controller", |node| node.integer(CONTROLLERS))? {
-        Some(_) => Ok(controllers_of(table, site)?.1.dead_after_ns),
-        None => Ok(0),
-    }
+    all.extend(events);
+    sort_by_key(&mut all, |placed| placed.event.at);
+    all
 }
 
-/// The paths that an event means: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths.
+/// The paths that an event means, and what takes them down: `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its
+/// paths; `switch = "edge"` for all that go through it.
 fn paths_of(
     table: &Table<'_>,
     deed: &Node<'_>,
     site: &Site,
-) -> Result<Vec<(usize, PathId)>, Error> {
+) -> Result<Vec<(DownBy, usize, PathId)>, Error> {
+    if deed.name() == "switch" {
+        let switch = site.switches.names.find_one(deed)?;
+        let through = &site.hosts.ways.through[switch];
+        if through.is_empty() {
+            return Err(deed.error("no path goes through it"));
+        }
+        let by = DownBy::Switch(switch);
+        return Ok(through.iter().map(|(host, path)| (by, *host, *path)).collect());
+    }
     let name = deed.string()?;
     let hosts = site.hosts.find_or_all(table, "host")?;
     let hosts = || hosts.iter().map(|index| (*index, &site.hosts.hosts[*index].config));
@@ -280,7 +279,8 @@ fn paths_of(
             path.name == name || host.adapters[path.adapter.index()].name == name
         };
         let own = (0..).map(PathId::new).zip(&host.paths);
-        paths.extend(own.filter(|(_, path)| is_meant(path)).map(|(path, _)| (index, path)));
+        let own = own.filter(|(_, path)| is_meant(path));
+        paths.extend(own.map(|(path, _)| (DownBy::Event, index, path)));
     }
     if paths.is_empty() {
         let known = hosts().flat_map(|(_, host)| &host.paths).map(|path| path.name.as_str());
@@ -300,7 +300,7 @@ fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
 }
 
 /// Where things are as the events go on.
-struct Course<'s> {
+struct Course<'s, 'a> {
     site: &'s Site,
     workloads: &'s Workloads,
     /// The host of each VM.
@@ -311,17 +311,11 @@ struct Course<'s> {
     moved: BTreeMap<(usize, usize), usize>,
     /// Those of each array, and when they are out of order.
     controllers: Vec<Option<Controllers>>,
-    /// Paths of hosts that are dead and not found so.
-    cut: BTreeSet<(usize, PathId)>,
+    found: Found<'a>,
 }
 
-impl<'s> Course<'s> {
-    fn actions(
-        &mut self,
-        table: &Table<'_>,
-        deed: &Node<'_>,
-        (at, is_cut): (Time, bool),
-    ) -> Actions {
+impl<'s, 'a> Course<'s, 'a> {
+    fn actions(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
         match deed.name() {
             "esxcli" => self.commands(table, deed),
             "guest_driver" => self.guest_driver(table, deed),
@@ -330,7 +324,7 @@ impl<'s> Course<'s> {
             "migrate" => self.migrate(table, deed),
             "add" => self.change(table, deed, |object, _| Action::Attach(object)),
             "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
-            "path" => self.path(table, deed, is_cut),
+            "path" | "switch" => self.path(table, deed, at),
             "datastore" => self.datastore(table, deed),
             "controller" => self.controller(table, deed, at),
             "allocation" => self.allocation(table, deed),
@@ -496,25 +490,26 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `state = "down"` or `"up"`: of a path that is found dead later, what comes first is that it is.
-    fn path(&mut self, table: &Table<'_>, deed: &Node<'_>, is_cut: bool) -> Actions {
-        let state = table.need("state")?;
-        let up = state.choice(&STATES)?;
+    /// `state = "down"` or `"up"`, of paths or of a switch: what is up again before its driver has found it dead is never
+    /// found so.
+    fn path(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
+        let up = table.need("state")?.choice(&STATES)?;
         let mut actions = Vec::new();
-        for (host, path) in paths_of(table, deed, self.site)? {
-            if is_cut {
-                self.cut.insert((host, path));
-            } else if self.cut.remove(&(host, path)) && up {
-                return Err(state.error("it is not found dead by then (`dead_after`)"));
+        for (by, host, path) in paths_of(table, deed, self.site)? {
+            let adapter = self.site.hosts.hosts[host].config.paths[path.index()].adapter;
+            let way = self.site.hosts.ways.of[host].get(adapter.index());
+            let found = at.0 + way.map_or(0, |way| way.dead_after_ns);
+            let times = self.found.entry((host, path, by)).or_default();
+            let is_cut = times.last().is_some_and(|(found, _)| *found > at);
+            if up && is_cut {
+                times.pop();
             }
-            actions.push((
-                host,
-                if is_cut {
-                    Action::Cut(path)
-                } else {
-                    Action::Path { path, up, by_controller: false }
-                },
-            ));
+            if up || found == at.0 {
+                actions.push((host, Action::Path { path, up, by }));
+            } else if !is_cut {
+                times.push((Time(found), deed.clone()));
+                actions.push((host, Action::Cut { path, by }));
+            }
         }
         Ok(actions)
     }
@@ -606,17 +601,21 @@ impl<'s> Course<'s> {
     }
 
     /// `controller = 1` of an `array`; `state = "down"` or `"up"`: its paths follow on all hosts, dead ones when
-    /// that has been found out, which is `at`.
-    fn controller(&mut self, table: &Table<'_>, deed: &Node<'_>, at: Time) -> Actions {
+    /// that has been found out.
+    fn controller(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
         let (array, mut both) = controllers_of(table, self.site)?;
         let which = deed.integer(CONTROLLERS)? as usize - 1;
         let state = table.need("state")?;
         let up = state.choice(&STATES)?;
         both.outages = self.controllers[array].map_or(both.outages, |known| known.outages);
+        let dead_after_ns = both.dead_after_ns;
+        let known = |from: Time| Time(from.0 + dead_after_ns);
         let outage = &mut both.outages[which];
         match (up, outage.from, outage.until) {
-            (false, Time::NEVER, _) => outage.from = Time(at.0 - both.dead_after_ns),
-            (true, from, Time::NEVER) if from != Time::NEVER => outage.until = at,
+            (false, Time::NEVER, _) => outage.from = at,
+            (true, from, Time::NEVER) if from != Time::NEVER && known(from) <= at => {
+                outage.until = at
+            }
             (true, ..) => return Err(state.error("it is not known to be down by then")),
             (false, ..) => return Err(state.error("it has failed before; once is what it does")),
         }
@@ -628,7 +627,12 @@ impl<'s> Course<'s> {
             for (path, config) in paths {
                 if Some(config.device) == *device && Controllers::of_path(host, path) == which {
                     let path = PathId::new(path);
-                    actions.push((host, Action::Path { path, up, by_controller: true }));
+                    if up {
+                        actions.push((host, Action::Path { path, up, by: DownBy::Controller }));
+                    } else {
+                        let times = self.found.entry((host, path, DownBy::Controller)).or_default();
+                        times.push((known(at), deed.clone()));
+                    }
                 }
             }
         }

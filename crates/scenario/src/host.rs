@@ -15,6 +15,7 @@ use crate::{
     nouns::Names,
     reader::{Node, Table},
     serving,
+    switch::Switches,
 };
 
 const HOSTS_MAX: usize = 10_000;
@@ -33,6 +34,7 @@ const HOST_KEYS: &[&str] = &[
     "weight_scale",
     "adapter",
     "nfs_link",
+    "nfs_switch",
     "nbd",
     "sockets",
     "cpus",
@@ -47,13 +49,13 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Reads every host.
-    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
+    pub(crate) fn read(root: &Table<'_>, switches: &Switches) -> Result<Self, Error> {
         let default = root.read("esxi", version)?.unwrap_or(Version::V7_0);
-        let (hosts, ways) = (Vec::new(), Ways::default());
+        let (hosts, ways) = (Vec::new(), Ways::behind(switches));
         let mut all = Self { hosts, names: Names::new("host", HOSTS_MAX), ways };
         for (name, node) in root.named("host")? {
             let table = node.table(HOST_KEYS)?;
-            let (host, ways) = host(&table, default)?;
+            let (host, ways) = host(&table, default, switches)?;
             for member in all.names.add(&node, &name, count(&table, HOSTS_MAX)?)? {
                 let mut host = host.clone();
                 host.config.name = member;
@@ -78,14 +80,18 @@ fn version(node: &Node<'_>) -> Result<Version, Error> {
     node.choice(&Version::ALL.map(|version| (version.name(), version)))
 }
 
-fn host(table: &Table<'_>, default: Version) -> Result<(Host, Vec<Way>), Error> {
+fn host(
+    table: &Table<'_>,
+    default: Version,
+    switches: &Switches,
+) -> Result<(Host, Vec<Way>), Error> {
     let units = [("vm", CompetitionUnit::Vm), ("file", CompetitionUnit::File)];
     let depths = [
         ("path_value", DepthMode::PathValue),
         ("sum_of_active_paths", DepthMode::SumOfActivePaths),
     ];
     let throttles = [("kernel", ThrottleMode::Kernel), ("kb", ThrottleMode::Kb)];
-    let (adapters, ways) = adapters(table)?;
+    let (adapters, ways) = adapters(table, switches)?;
     let config = HostConfig {
         name: String::new(),
         version: table.read("esxi", version)?.unwrap_or(default),
@@ -135,29 +141,36 @@ fn weight_scale(node: &Node<'_>) -> Result<u32, Error> {
     Ok((node.number(least..=most)? * 100.0).round() as u32)
 }
 
-fn adapters(table: &Table<'_>) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> {
+fn adapters(
+    table: &Table<'_>,
+    switches: &Switches,
+) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> {
     let named = table.named("adapter")?;
-    if named.is_empty() || named.len() > ADAPTERS_MAX {
-        return Err(table.node().error(&format!(
-            "a host has 1 to {ADAPTERS_MAX} adapters, as [host.NAME.adapter.vmhba1]"
-        )));
+    if named.len() > ADAPTERS_MAX {
+        return Err(table.node().error(&format!("a host has at most {ADAPTERS_MAX} adapters")));
     }
     let mut seen = Names::new("adapter", ADAPTERS_MAX);
     let (mut adapters, mut ways) = (Vec::new(), Vec::new());
     for (name, node) in named {
         seen.add(&node, &name, None)?;
-        let (adapter, way) = adapter(name, &node)?;
+        let (adapter, way) = adapter(name, &node, switches)?;
         adapters.push(adapter);
         ways.push(way);
     }
     // The NFS client comes behind them, where there is one.
-    ways.push(Way::of_nfs(table)?);
+    ways.push(Way::of_nfs(table, switches)?);
     Ok((adapters, ways))
 }
 
-fn adapter(name: String, node: &Node<'_>) -> Result<(AdapterConfig, Way), Error> {
-    let table =
-        node.table(&["driver", "lun_depth", "depth", "timeout", "link", "dead_after", "iscsi"])?;
+const ADAPTER_KEYS: &[&str] =
+    &["driver", "lun_depth", "depth", "timeout", "link", "switch", "dead_after", "iscsi"];
+
+fn adapter(
+    name: String,
+    node: &Node<'_>,
+    switches: &Switches,
+) -> Result<(AdapterConfig, Way), Error> {
+    let table = node.table(ADAPTER_KEYS)?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
@@ -178,7 +191,7 @@ fn adapter(name: String, node: &Node<'_>) -> Result<(AdapterConfig, Way), Error>
             .unwrap_or(driver.adapter_depth),
         timeout_ns: table.read("timeout", Node::positive_duration)?,
     };
-    Ok((adapter, Way::read(&table, driver)?))
+    Ok((adapter, Way::read(&table, driver, switches)?))
 }
 
 /// The adapter of that name on a host.

@@ -1,22 +1,26 @@
 //! A host's end of its ways to arrays: `link` and `iscsi` of an adapter, and the connections of an NFS datastore.
 //!
 //! ```text
-//!   path --> nexus: the window, the rounds of writes, lost segments --> link of an adapter's port
+//!   path --> nexus: the window, the rounds of writes, lost segments --> link of an adapter's port --> links of switches
 //! ```
 //!
 //! A nexus (an iSCSI session) is what paths have in common that end at one port of the host and one of the array, so
 //! two devices of one array share it. Software iSCSI that is bound to several ports has its paths dealt to them (port binding).
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
-use counters::{AdapterId, MILLISECOND};
-use knobs::{Driver, MAX_CMDS, Transport};
+use counters::{AdapterId, MILLISECOND, PathId};
+use knobs::{DEAD_AFTER_NS, Driver, MAX_CMDS, Transport};
 use model::{InitiatorConfig, Loss, NexusConfig, WriteProtocol};
 
 use crate::{
     Error,
     reader::{Node, Table},
     stream::SECTOR,
+    switch::Switches,
     units,
 };
 
@@ -47,6 +51,7 @@ const SLOTS_MAX: u32 = 65_536;
 pub(crate) struct Way {
     /// Bytes a second of each of its ports.
     link: Option<u64>,
+    switch: Option<usize>,
     iscsi: Option<Iscsi>,
     /// Nanoseconds until its driver finds that a path is dead.
     pub(crate) dead_after_ns: u64,
@@ -66,21 +71,29 @@ pub(crate) struct Ways {
     pub(crate) of: Vec<Vec<Way>>,
     links: BTreeMap<Port, usize>,
     nexuses: BTreeMap<(Port, usize, usize), u32>,
+    /// By switch, whether its link has a limit, and the paths that go through it.
+    has_link: Vec<bool>,
+    pub(crate) through: Vec<Vec<(usize, PathId)>>,
 }
 
 /// A port of a host: the host's and the adapter's place, and the port's among those of the adapter.
 type Port = (usize, usize, usize);
 
-/// Where a path ends: the array, its port, and how many ports it has.
+/// Where a path ends: the array, its port, how many ports it has, and on which switch it is.
 pub(crate) struct End {
     pub(crate) array: usize,
     pub(crate) port: usize,
     pub(crate) ports: usize,
+    pub(crate) switch: Option<usize>,
 }
 
 impl Way {
     /// Reads that of an adapter with this driver.
-    pub(crate) fn read(table: &Table<'_>, driver: &Driver) -> Result<Self, Error> {
+    pub(crate) fn read(
+        table: &Table<'_>,
+        driver: &Driver,
+        switches: &Switches,
+    ) -> Result<Self, Error> {
         let iscsi = table.read("iscsi", |node| {
             if driver.transport != Transport::Iscsi {
                 return Err(node.error("it goes with the driver of software iSCSI"));
@@ -88,14 +101,19 @@ impl Way {
             iscsi(node)
         })?;
         let link = table.read("link", |node| node.parsed(units::bandwidth))?;
-        let dead_after_ns = table.read("dead_after", Node::duration)?.unwrap_or(0);
-        Ok(Self { link, iscsi, dead_after_ns })
+        let dead_after = match driver.transport {
+            Transport::Fc | Transport::Iscsi => DEAD_AFTER_NS,
+            Transport::Local | Transport::Network => 0,
+        };
+        let dead_after_ns = table.read("dead_after", Node::duration)?.unwrap_or(dead_after);
+        Ok(Self { link, switch: switches.of(table, "switch")?, iscsi, dead_after_ns })
     }
 
     /// Reads that of a host's NFS client.
-    pub(crate) fn of_nfs(host: &Table<'_>) -> Result<Self, Error> {
+    pub(crate) fn of_nfs(host: &Table<'_>, switches: &Switches) -> Result<Self, Error> {
         let link = host.read("nfs_link", |node| node.parsed(units::bandwidth))?;
-        Ok(Self { link, dead_after_ns: 0, iscsi: None })
+        let switch = switches.of(host, "nfs_switch")?;
+        Ok(Self { link, switch, dead_after_ns: 0, iscsi: None })
     }
 
     /// The port by which the path leaves that has this place among those of a device by the adapter. They are
@@ -107,6 +125,19 @@ impl Way {
 }
 
 impl Ways {
+    /// None yet.
+    pub(crate) fn behind(switches: &Switches) -> Self {
+        let has_link = switches.limited();
+        Self { through: vec![Vec::new(); has_link.len()], has_link, ..Self::default() }
+    }
+
+    /// The switches whose links a path crosses that goes through these.
+    fn crosses(&self, through: [Option<usize>; 2]) -> [Option<u32>; 2] {
+        let [near, far] = through;
+        let leaves = |switch: &usize| near != far && self.has_link[*switch];
+        through.map(|switch| switch.filter(leaves).map(|switch| switch as u32))
+    }
+
     /// A path of a host that leaves by an adapter; `place` is its place among those of its device by that adapter, and
     /// `path` its number on the host. Its channel and target there: the C and the T of its name. A mount with a `window`
     /// has a nexus of its own.
@@ -118,7 +149,13 @@ impl Ways {
         (end, window): (&End, Option<u32>),
     ) -> (usize, usize) {
         let Some(way) = self.of[host].get(adapter.index()) else { return (0, place) };
-        if way.link.is_none() && way.iscsi.is_none() && window.is_none() {
+        let through = [way.switch, end.switch];
+        let crosses = self.crosses(through);
+        for switch in through.into_iter().flatten().collect::<BTreeSet<_>>() {
+            self.through[switch].push((host, PathId::new(path)));
+        }
+        let is_direct = crosses == [None; 2] && way.link.is_none();
+        if is_direct && way.iscsi.is_none() && window.is_none() {
             return (0, place);
         }
         let (at, config) = (way.port_of(place, end.ports), way.iscsi.as_ref());
@@ -132,7 +169,7 @@ impl Ways {
         let mut new = || {
             let config = config.map_or_else(NexusConfig::default, |iscsi| iscsi.nexus);
             let window = window.or(config.window);
-            initiator.nexuses.push(NexusConfig { link, window, ..config });
+            initiator.nexuses.push(NexusConfig { link, crosses, window, ..config });
             initiator.nexuses.len() as u32 - 1
         };
         let nexus = match window {
@@ -174,6 +211,7 @@ fn iscsi(node: &Node<'_>) -> Result<Iscsi, Error> {
     let vmknics = table.read("vmknics", |node| node.integer32(1..=VMKNICS_MAX))?.unwrap_or(1);
     let nexus = NexusConfig {
         link: None,
+        crosses: [None; 2],
         window: Some(window),
         write_protocol: Some(write_protocol(&table)?),
         loss: loss(&table)?,

@@ -31,6 +31,7 @@ mod scenario;
 mod serving;
 mod storage_policy;
 mod stream;
+mod switch;
 mod types;
 mod units;
 mod vdbench;
@@ -39,14 +40,15 @@ mod workload;
 
 pub use array::ARRAYS_MAX;
 pub use component::Components;
+pub use copy::check as check_copy;
 pub use error::Error;
 pub use names::is_member;
 pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{
-    Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, DownPaths, Expectation, Face,
-    FlashCache, Given, Host, Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject, Target,
-    TimedEvent, Window, Workload,
+    Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, DownBy, DownPaths, Expectation,
+    Face, FlashCache, Given, Host, Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject,
+    Switch, Target, TimedEvent, Window, Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

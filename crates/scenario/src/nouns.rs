@@ -44,10 +44,9 @@ impl Names {
         let first = self.len;
         let wanted = count.unwrap_or(1);
         if wanted > self.max - first {
-            let Self { noun, max, .. } = self;
-            return Err(
-                node.error(&format!("there are too many; at most {max} {noun}s are allowed"))
-            );
+            let (max, nouns) = (self.max, self.plural());
+            let message = format!("there are too many; at most {max} {nouns} are allowed");
+            return Err(node.error(&message));
         }
         let members: Vec<String> = match count {
             None => vec![name.to_string()],
@@ -66,9 +65,15 @@ impl Names {
 
     fn insert(&mut self, node: &Node<'_>, name: &str, range: Range<usize>) -> Result<(), Error> {
         if self.ranges.insert(name.to_string(), range).is_some() {
-            return Err(node.error(&format!("there are two {}s named `{name}`", self.noun)));
+            return Err(node.error(&format!("there are two {} named `{name}`", self.plural())));
         }
         Ok(())
+    }
+
+    /// Several of them.
+    fn plural(&self) -> String {
+        let ending = if self.noun.ends_with("ch") { "es" } else { "s" };
+        format!("{}{ending}", self.noun)
     }
 
     /// The things of a name or of a group.
@@ -97,9 +102,9 @@ impl Names {
         match *self.find(node)? {
             [one] => Ok(one),
             ref many => Err(node.error(&format!(
-                "it names {} {}s; only one is allowed, as `{}-1`",
+                "it names {} {}; only one is allowed, as `{}-1`",
                 many.len(),
-                self.noun,
+                self.plural(),
                 node.string().unwrap_or("name")
             ))),
         }

@@ -5,7 +5,7 @@ use counters::{Time, VdiskId};
 use engine::{Engine, Error, Input, Object};
 use knobs::Knob;
 
-use crate::{Action, Host};
+use crate::{Action, DownBy, Host};
 
 impl Host {
     /// A virtual disk by its VM and its name there.
@@ -78,12 +78,12 @@ impl Rehearsal {
             Action::Set(knob) => self.set(at, knob),
             Action::Reboot => self.input(at, Input::Reboot),
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
-            Action::Path { path, up, by_controller: false } => {
+            Action::Path { path, up, by: DownBy::Event } => {
                 self.input(at, Input::Path { path, up })
             }
             Action::Path { .. }
             | Action::Face { .. }
-            | Action::Cut(_)
+            | Action::Cut { .. }
             | Action::Power { .. }
             | Action::Migrate { .. }
             | Action::StartWorkload(_)

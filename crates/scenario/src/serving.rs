@@ -64,9 +64,18 @@ fn refuse_ways(root: &Table<'_>) -> Result<(), Error> {
         tables.push((String::new(), host));
     }
     tables.extend(root.named("datastore")?);
-    let keys = ["link", "dead_after", "iscsi", "nfs_link", "connections", "rpc_slots"];
+    let keys = [
+        "link",
+        "switch",
+        "dead_after",
+        "iscsi",
+        "nfs_link",
+        "nfs_switch",
+        "connections",
+        "rpc_slots",
+    ];
     let mut named = keys.iter().flat_map(|key| tables.iter().map(|(_, table)| table.child(key)));
-    let refused = named.find_map(|node| node);
+    let refused = root.get("switch").or_else(|| named.find_map(|node| node));
     refused.map_or(Ok(()), |node| Err(node.error("it is for virtual time alone: `kavg run`")))
 }
 

@@ -34,6 +34,8 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// The arrays; at least one.
     pub arrays: Vec<Array>,
+    /// The switches between them, by the numbers in [`model::NexusConfig::crosses`] and [`DownBy::Switch`].
+    pub switches: Vec<Switch>,
     /// The workloads, in the order of the file.
     pub workloads: Vec<Workload>,
     /// What happens and when, ascending in time, in the order of the file at the same instant.
@@ -208,6 +210,15 @@ pub struct Array {
     pub policies: Vec<(String, Qos)>,
 }
 
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Its name.
+    pub name: String,
+    /// Bytes a second each way of its link to other switches, above 0; `None` is unlimited.
+    pub link_bytes_per_sec: Option<u64>,
+}
+
 /// A workload on one virtual disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -271,15 +282,20 @@ pub enum Action {
         on: bool,
     },
     /// A path is dead from now on, which its driver finds out later: [`Action::Path`].
-    Cut(PathId),
+    Cut {
+        /// The path.
+        path: PathId,
+        /// What took it down.
+        by: DownBy,
+    },
     /// A path goes up or down.
     Path {
         /// The path.
         path: PathId,
         /// Whether what took it down is over, or begins.
         up: bool,
-        /// Whether that is its controller, which is out of order.
-        by_controller: bool,
+        /// What took it down.
+        by: DownBy,
     },
     /// A part of the host is attached that was not there.
     Attach(Object),
@@ -332,24 +348,35 @@ pub enum Action {
     },
 }
 
+/// What takes paths down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DownBy {
+    /// An event of their own, or of their adapter.
+    Event,
+    /// Their controller, which is out of order.
+    Controller,
+    /// A switch that they go through, which has failed; index into [`Scenario::switches`].
+    Switch(usize),
+}
+
 /// Why paths are down: each reason by itself, for one that ends leaves the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DownPaths(BTreeSet<(PathId, bool)>);
+pub struct DownPaths(BTreeSet<(PathId, DownBy)>);
 
 impl DownPaths {
-    /// A path has a reason more to be down, or one less: an event of its own, or its controller.
-    pub fn set(&mut self, path: PathId, up: bool, by_controller: bool) {
+    /// A path has a reason more to be down, or one less.
+    pub fn set(&mut self, path: PathId, up: bool, by: DownBy) {
         if up {
-            self.0.remove(&(path, by_controller));
+            self.0.remove(&(path, by));
         } else {
-            self.0.insert((path, by_controller));
+            self.0.insert((path, by));
         }
     }
 
     /// Whether a path has any.
     #[must_use]
     pub fn contains(&self, path: PathId) -> bool {
-        [false, true].iter().any(|reason| self.0.contains(&(path, *reason)))
+        self.0.range((path, DownBy::Event)..).next().is_some_and(|(first, _)| *first == path)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
     resolve,
     serving::{self, Purpose},
     storage_policy::{self, Policies, allocation},
+    switch::Switches,
 };
 
 /// All VMs together.
@@ -128,6 +129,7 @@ pub(crate) struct Vms {
 
 /// Everything that has a name.
 pub(crate) struct Site {
+    pub(crate) switches: Switches,
     pub(crate) arrays: Arrays,
     pub(crate) hosts: Hosts,
     pub(crate) datastores: Datastores,
@@ -136,10 +138,11 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Reads arrays, hosts, datastores and VMs, with their disks where `overs` puts them.
+    /// Reads switches, arrays, hosts, datastores and VMs, with their disks where `overs` puts them.
     pub(crate) fn read(root: &Table<'_>, purpose: Purpose, overs: &[Over]) -> Result<Self, Error> {
-        let mut arrays = Arrays::read(root, purpose)?;
-        let mut hosts = Hosts::read(root)?;
+        let switches = Switches::read(root)?;
+        let mut arrays = Arrays::read(root, &switches, purpose)?;
+        let mut hosts = Hosts::read(root, &switches)?;
         let datastores = Datastores::read(root, &mut arrays, &mut hosts)?;
         let vms = Vms {
             vms: Vec::new(),
@@ -150,7 +153,7 @@ impl Site {
         };
         let policies = Policies::read(root)?;
         hosts.hosts.iter_mut().for_each(|host| host.policies.clone_from(&policies.all));
-        let mut site = Self { arrays, hosts, datastores, policies, vms };
+        let mut site = Self { switches, arrays, hosts, datastores, policies, vms };
         for (name, node) in root.named("vm")? {
             site.read_vms(&name, &node, overs)?;
         }

@@ -184,7 +184,7 @@ fn a_key_that_leads_nowhere_and_a_value_that_is_not_allowed_are_refused_in_their
             "x.toml:4:8: key `array.a.servres`: there is no key `servres`; did you mean `servers`? it is one of \
              `servers`, `queue`, `service`, `spread`, `variation`, `write_service`, `per_kib`, `curve_size`, `spindles`, `raid`, `write_cache`, `write_cache_size`, `disk`, `curve`, \
              `overhead`, `read_cache`, `tier`, `background`, `xcopy`, `round_trip`, `link`, `write`, `unsolicited`, `max_burst`, `ports`, \
-             `port_link`, `queue_limit`, `lun_queue_limit`, `full`, `controllers`, `qos`, \
+             `port_link`, `switch`, `queue_limit`, `lun_queue_limit`, `full`, `controllers`, `qos`, \
              `qos_capacity`, `burst_below`",
         ),
         (

@@ -17,6 +17,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("array.NAME.controllers", "[array.a]\nservers = 1\nservice = \"1ms\"\ncontrollers.x = 1"),
     ("array.NAME.qos.NAME", "[array.a]\nservers = 1\nservice = \"1ms\"\nqos.gold.x = 1"),
     ("volume.NAME", "[volume.v]\nx = 1"),
+    ("switch.NAME", "[switch.s]\nx = 1"),
     ("host.NAME", "[host.h]\nx = 1"),
     ("host.NAME.adapter.NAME", "[host.h.adapter.vmhba1]\nx = 1"),
     (

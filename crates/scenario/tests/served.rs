@@ -46,6 +46,16 @@ fn what_a_served_file_lacks_is_named() {
             "h.toml:2:7: key `host.h`: `nbd` is missing: where are its disks to be found?",
         ),
         (
+            "[switch.s]\n[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba1]\ndriver = \"fnic\"\n",
+            STORE,
+            "h.toml:2:9: key `switch`: it is for virtual time alone: `kavg run`",
+        ),
+        (
+            "[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba1]\ndriver = \"fnic\"\nswitch = \"s\"\n",
+            STORE,
+            "h.toml:6:1: key `host.h.adapter.vmhba1.switch`: it is for virtual time alone: `kavg run`",
+        ),
+        (
             "[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\niscsi.window = 64\n",
             STORE,
             "h.toml:6:1: key `host.h.adapter.vmhba64.iscsi`: it is for virtual time alone: `kavg run`",

@@ -1,7 +1,7 @@
 //! A component: hosts that share arrays, and these.
 
 use engine::Input;
-use model::{Array, ArrayUse};
+use model::{Array, ArrayUse, Switches};
 use scenario::Scenario;
 
 use crate::{
@@ -19,6 +19,8 @@ pub(crate) struct Component<'a, W> {
     /// Hosts that run together, ascending: all in one, or each group of hosts on its own.
     pub(crate) machines: Vec<Machine<'a, W>>,
     pub(crate) arrays: Arrays,
+    /// Those of the scenario.
+    pub(crate) switches: Switches,
     /// For how long the groups may run apart; 0 where all hosts run together.
     pub(crate) apart_ns: u64,
 }
@@ -76,7 +78,13 @@ impl<'a, W: Watch> Component<'a, W> {
                 machine.push(event.at, Key::new(Class::Event, host, index as u64));
             }
         }
-        Self { scenario, machines, arrays, apart_ns: 0 }
+        let rates: Vec<_> = scenario.switches.iter().map(|at| at.link_bytes_per_sec).collect();
+        let paths = scenario.hosts.iter().map(|host| host.config.paths.len());
+        let switches = match rates.is_empty() {
+            true => Switches::default(),
+            false => Switches::new(&rates, paths),
+        };
+        Self { scenario, machines, arrays, switches, apart_ns: 0 }
     }
 
     /// Lets everything happen that happens before `limit`, where all hosts run together.
@@ -92,9 +100,13 @@ impl<'a, W: Watch> Component<'a, W> {
 
     fn with_arrays(&mut self, id: usize, act: impl FnOnce(&mut Machine<'a, W>)) {
         let machine = &mut self.machines[id];
-        std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
+        let swap = |machine: &mut Machine<'a, W>, arrays: &mut Arrays, switches: &mut Switches| {
+            std::mem::swap(&mut machine.outside.arrays, &mut arrays.all);
+            std::mem::swap(&mut machine.outside.switches, switches);
+        };
+        swap(machine, &mut self.arrays, &mut self.switches);
         act(machine);
-        std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
+        swap(machine, &mut self.arrays, &mut self.switches);
     }
 
     /// I/Os completed.

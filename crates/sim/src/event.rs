@@ -24,13 +24,13 @@ impl<W: Watch> Machine<'_, W> {
         let scenario = self.scenario;
         match &scenario.events[index].action {
             Action::Set(knob) => self.set(at, host, *knob),
-            Action::Path { path, up, by_controller } => {
-                self.hosts[host].down.set(*path, *up, *by_controller);
-                self.turn_path(at, host, *path, *up);
+            Action::Path { path, up, by } => {
+                self.hosts[host].down.set(*path, *up, *by);
+                self.turn_path(at, host, (*path, *by), *up);
             }
-            Action::Cut(path) => {
+            Action::Cut { path, by } => {
                 let devices = scenario.hosts[self.hosts[host].index].config.devices.len();
-                self.hosts[host].faults(devices).cut.push(*path);
+                self.hosts[host].faults(devices).cut.push((*path, *by));
             }
             // What was asked back of it when it went is with the array for a while.
             Action::Attach(object) if !self.hosts[host].engine.is_idle(*object) => {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use counters::{DeviceId, IoId, PathId, Sense, Status};
 use engine::{Dispatch, Input};
-use scenario::Face;
+use scenario::{DownBy, Face};
 
 /// How arrays treat the devices of a host.
 pub(crate) struct Faults {
@@ -24,8 +24,8 @@ pub(crate) struct Faults {
     pub(crate) resumed: VecDeque<Dispatch>,
     /// What the host asked back of silent devices.
     pub(crate) asked: Vec<(DeviceId, IoId)>,
-    /// Paths that are dead, which the host does not know, and what it sent by them.
-    pub(crate) cut: Vec<PathId>,
+    /// Paths that are dead, which the host does not know, and why; and what it sent by them.
+    pub(crate) cut: Vec<(PathId, DownBy)>,
     pub(crate) unsent: Vec<Dispatch>,
     /// Paths over which the array said that the device is gone.
     pub(crate) told: Vec<(DeviceId, PathId)>,

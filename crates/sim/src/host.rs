@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use counters::{DeviceId, IoId, PathId, SECOND, Status, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Outputs, Request, Sink};
 use knobs::Advanced;
-use model::{Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait};
-use scenario::{CopyConfig, DownPaths, Face};
+use model::{
+    Array, Aside, Block, BlockRequest, Carried, Command, FlashCache, Io, PolicyWait, Switches,
+};
+use scenario::{CopyConfig, DownBy, DownPaths, Face};
 
 use crate::{
     Watch,
@@ -24,10 +26,11 @@ use crate::{
     watch::hand_over,
 };
 
-/// What hosts have in common: the arrays, what is pending, and whoever looks on.
+/// What hosts have in common: the arrays and the switches before them, what is pending, and whoever looks on.
 pub(crate) struct Outside<W> {
     /// None where they are a round trip away, and hear by post.
     pub(crate) arrays: Vec<Array>,
+    pub(crate) switches: Switches,
     pub(crate) post: Post,
     pub(crate) events: EventList,
     pub(crate) watch: W,
@@ -147,6 +150,7 @@ impl Driver {
             outside.post.command(array, self.host, sent.io, command);
             return outside.post.carry_last(carried);
         };
+        let carried = outside.switches.cross(at, &command, carried);
         let answer = here.dispatch_carried(at, command, &carried);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
@@ -529,7 +533,7 @@ impl Host {
     fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, outside: &mut Outside<W>) -> bool {
         let device = self.engine.device_of_command(sent.io);
         let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
-        if faults.cut.contains(&sent.path) {
+        if faults.cut.iter().any(|(cut, _)| *cut == sent.path) {
             faults.unsent.push(sent);
             return true;
         }
@@ -575,10 +579,20 @@ impl Host {
         self.answer_rarely(at, gone(io), outside);
     }
 
-    /// What a path that was cut was sent is lost, now that its driver has found it dead.
-    pub(crate) fn give_back<W: Watch>(&mut self, at: Time, path: PathId, outside: &mut Outside<W>) {
+    /// What a path that was cut was sent is lost, now that its driver has found it dead, or goes again, now that nothing
+    /// cuts it any more.
+    pub(crate) fn give_back<W: Watch>(
+        &mut self,
+        at: Time,
+        cut @ (path, _): (PathId, DownBy),
+        up: bool,
+        outside: &mut Outside<W>,
+    ) {
         let Some(faults) = &mut self.faults else { return };
-        faults.cut.retain(|cut| *cut != path);
+        faults.cut.retain(|other| *other != cut);
+        if up && faults.cut.iter().any(|(other, _)| *other == path) {
+            return;
+        }
         let lost: Vec<_> = faults.unsent.extract_if(.., |sent| sent.path == path).collect();
         for Dispatch { io, .. } in lost {
             let input = Input::Done { io, status: Status::PathLost, array_ns: 0 };

@@ -2,7 +2,7 @@
 //! host has run through a window.
 
 use counters::{IoId, Status, Time};
-use model::{Array, Carried, Command};
+use model::{Array, Carried, Command, Switches};
 
 use crate::{events::Pending, key::Key};
 
@@ -77,9 +77,13 @@ impl Post {
         self.carried.clear();
     }
 
-    /// Lets its array read the letter in that place: its answer to a command, and when the host sees it.
-    pub(crate) fn read(&self, place: usize, arrays: &mut [Array]) -> Option<(Time, Pending)> {
-        self.letters[place].read(arrays, self)
+    /// Lets switches pass on and its array read the letter in that place: its answer to a command, and when the host sees it.
+    pub(crate) fn read(
+        &self,
+        place: usize,
+        (arrays, switches): (&mut [Array], &mut Switches),
+    ) -> Option<(Time, Pending)> {
+        self.letters[place].read((arrays, switches), self)
     }
 
     /// The answer to a command has arrived.
@@ -91,13 +95,20 @@ impl Post {
 }
 
 impl Letter {
-    fn read(&self, arrays: &mut [Array], post: &Post) -> Option<(Time, Pending)> {
+    fn read(
+        &self,
+        (arrays, switches): (&mut [Array], &mut Switches),
+        post: &Post,
+    ) -> Option<(Time, Pending)> {
         let array = &mut arrays[self.array as usize];
         match self.what {
             What::Command { host, io, command, carried } => {
                 let answer = match post.carried.get(carried as usize) {
                     None => array.dispatch(self.sent.0, command),
-                    Some(carried) => array.dispatch_carried(self.sent.0, command, carried),
+                    Some(carried) => {
+                        let carried = switches.cross(self.sent.0, &command, *carried);
+                        array.dispatch_carried(self.sent.0, command, &carried)
+                    }
                 };
                 if !post.tells_ends {
                     array.done(answer.status);

@@ -6,7 +6,7 @@ use std::{iter, sync::Arc};
 use counters::{HostSnapshot, Recording, Sampler, Time, VdiskId};
 use engine::{DeviceLimits, Engine};
 use knobs::CONGESTION_PERIOD_NS;
-use model::{ArrayUse, PolicyWait};
+use model::{ArrayUse, PolicyWait, Switches};
 use scenario::Scenario;
 
 use crate::{
@@ -49,7 +49,8 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// What commands waited for policies of the arrays, for room in a nexus, on links, and for acknowledgements.
+    /// What commands waited for policies of the arrays, for room in a nexus, on links of hosts and switches, and for
+    /// acknowledgements.
     pub waits: Waits,
 }
 
@@ -64,14 +65,17 @@ pub struct Waits {
     pub links: PolicyWaits,
     /// Acknowledgements of segments that were lost: the array sends the next one when one has come.
     pub losses: PolicyWaits,
+    /// Links of switches, and how long data cross them: by path, of all that the host has; none without switches.
+    pub switches: Vec<PolicyWait>,
 }
 
 impl Waits {
-    fn of(arrays: &Arrays, host: &Host) -> Self {
+    fn of(arrays: &Arrays, switches: &Switches, host: &Host) -> Self {
         let of_disks =
             |waits: &[PolicyWait]| (0..).map(VdiskId).zip(waits.iter().copied()).collect();
         let [windows, links, losses] = host.nexus_waits().map(of_disks);
-        Self { policies: arrays.policy_waits(host), windows, links, losses }
+        let switches = switches.waits(host.index).to_vec();
+        Self { policies: arrays.policy_waits(host), windows, links, losses, switches }
     }
 
     /// What was waited since.
@@ -82,11 +86,12 @@ impl Waits {
             (&mut self.links, before.links),
             (&mut self.losses, before.losses),
         ];
-        for (waits, before) in pairs {
-            for ((_, wait), (_, before)) in waits.iter_mut().zip(before) {
-                wait.commands -= before.commands;
-                wait.wait_ns -= before.wait_ns;
-            }
+        let of_disks = pairs.into_iter().flat_map(|(waits, before)| {
+            waits.iter_mut().zip(before).map(|((_, wait), (_, before))| (wait, before))
+        });
+        for (wait, before) in of_disks.chain(self.switches.iter_mut().zip(before.switches)) {
+            wait.commands -= before.commands;
+            wait.wait_ns -= before.wait_ns;
         }
     }
 }
@@ -237,7 +242,8 @@ impl Part {
             }
             let mut rows = rows.iter_mut();
             for machine in &mut component.machines {
-                read_hosts(machine, &component.arrays, at, &mut rows, &mut spare);
+                let outside = (&component.arrays, &component.switches);
+                read_hosts(machine, outside, at, &mut rows, &mut spare);
             }
             read_uses(&component, at, &mut used);
             if at.0.is_multiple_of(CONGESTION_PERIOD_NS) && at.0 < scenario.duration_ns {
@@ -268,7 +274,8 @@ impl<W: Watch> Component<'_, W> {
                 machine.snapshot(Time::ZERO, index, host, &mut begin);
                 let begin = Arc::new(begin);
                 let mut rows = HostRows::new(self.scenario, host.index, Arc::clone(&begin));
-                rows.read(self.scenario, begin, &host.engine, || Waits::of(&self.arrays, host));
+                let waits = || Waits::of(&self.arrays, &self.switches, host);
+                rows.read(self.scenario, begin, &host.engine, waits);
                 rows
             });
             rows.collect::<Vec<_>>()
@@ -280,7 +287,7 @@ impl<W: Watch> Component<'_, W> {
 /// Reads the next hosts. One that was read for the last time goes: what its stack took is its report's.
 fn read_hosts<'r, W: Watch>(
     machine: &mut Machine<'_, W>,
-    arrays: &Arrays,
+    (arrays, switches): (&Arrays, &Switches),
     at: Time,
     rows: &mut impl Iterator<Item = &'r mut HostRows>,
     spare: &mut HostSnapshot,
@@ -291,7 +298,7 @@ fn read_hosts<'r, W: Watch>(
         let Some(rows) = rows.next() else { return };
         let mut now = std::mem::take(spare);
         machine.snapshot(at, index, &host, &mut now);
-        let waits = || Waits::of(arrays, &host);
+        let waits = || Waits::of(arrays, switches, &host);
         let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
         *spare = Arc::try_unwrap(old).unwrap_or_default();
         if is_over {

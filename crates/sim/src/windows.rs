@@ -7,7 +7,7 @@
 //!   array             |              ^ reads all letters, in the order of the one event list
 //! ```
 //!
-//! What a host does is seen by another through an array only, and the answer to a command takes a round
+//! What a host does is seen by another through an array only, or through a switch before that, and the answer to a command takes a round
 //! trip at least. So hosts may run through a window of that length one after the other, or at once on
 //! several threads: then their letters are put in order, by time and key, and the arrays read them. That is the
 //! order in which one list for all would have had them, so a run is the same bit for bit. It is also
@@ -99,7 +99,7 @@ impl Windows {
 
     /// Lets arrays read the letters of a window in their order, and answer.
     fn carry(&mut self, component: &mut Component<'_, ()>) {
-        let Component { machines, arrays, .. } = component;
+        let Component { machines, arrays, switches, .. } = component;
         self.order.clear();
         for (from, machine) in (0..).zip(&*machines) {
             let turns = (0_u32..).zip(&machine.outside.post.letters).map(|(place, letter)| {
@@ -113,7 +113,7 @@ impl Windows {
         for turn in &self.order {
             let (from, place) = (turn.from as usize, turn.order as u32 as usize);
             let post = &mut machines[from].outside.post;
-            if let Some(answer) = post.read(place, &mut arrays.all) {
+            if let Some(answer) = post.read(place, (&mut arrays.all, switches)) {
                 let next = &mut self.next[from];
                 *next = answer.0.min(*next);
                 post.answers.push(answer);

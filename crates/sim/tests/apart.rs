@@ -24,11 +24,12 @@ impl Draw {
 }
 
 /// A cluster of 20 to 40 hosts on two arrays a round trip away, with whatever couples hosts through
-/// them: full queues, curves, reservations, policies, links, controllers, nexuses. Constant services and even arrivals make ties.
+/// them: full queues, curves, reservations, policies, links, controllers, nexuses, switches. Constant services and even arrivals make ties.
 fn cluster(seed: u64) -> String {
     let mut draw = Draw(seed);
     let mut text =
         format!("title = \"Cluster\"\nseed = {seed}\nduration = \"40ms\"\nsample = \"20ms\"\n");
+    text += "[switch.edge]\nlink = \"1GB/s\"\n[switch.core]\nlink = \"2GB/s\"\n";
     for array in ["fast", "slow"] {
         let service = draw.one(&[
             "servers = 64\nservice = \"0.2ms\"\nspread = \"constant\"",
@@ -47,6 +48,7 @@ fn cluster(seed: u64) -> String {
             "controllers = { iops = 90000, active_passive = true, takeover = \"0.1ms\" }\n",
         ]);
         let _ = write!(text, "[array.{array}]\n{service}\nround_trip = \"{round_trip}\"\n{more}");
+        text += draw.one(&["", "switch = \"core\"\n", "switch = \"edge\"\n"]);
         let policy = draw.one(&["fixed", "mru", "rr"]);
         let _ =
             write!(text, "[datastore.{array}]\narray = \"{array}\"\npath_policy = \"{policy}\"\n");
@@ -58,12 +60,22 @@ fn cluster(seed: u64) -> String {
     let adapter = draw.one(&[
         "driver = \"fnic\"",
         "driver = \"fnic\"\nlink = \"8Gbit/s\"",
+        "driver = \"fnic\"\nswitch = \"edge\"\ndead_after = \"1ms\"",
+        "driver = \"fnic\"\nlink = \"2Gbit/s\"\nswitch = \"edge\"",
         "driver = \"iscsi_vmk\"\niscsi = { window = 24, loss = \"1%\", ack_timer = \"1ms\" }",
     ]);
     let _ = write!(
         text,
         "[host.esx]\ncount = {hosts}\nboot = \"3ms\"\n[host.esx.adapter.vmhba1]\n{adapter}\n"
     );
+    if adapter.contains("switch") && draw.below(2) == 0 {
+        for (at, state) in [(15, "down"), (25, "up")] {
+            let _ = write!(
+                text,
+                "[[event]]\nat = \"{at}ms\"\nswitch = \"edge\"\nstate = \"{state}\"\n"
+            );
+        }
+    }
     for host in 1..=hosts {
         for (vm, datastore) in ["fast", "slow"].into_iter().enumerate() {
             let workload = draw.one(&[
@@ -79,6 +91,13 @@ fn cluster(seed: u64) -> String {
             );
         }
     }
+    text += &events(&mut draw, hosts);
+    text + "[[window]]\nname = \"late\"\nfrom = \"10.3ms\"\n"
+}
+
+/// What happens to a cluster of so many hosts.
+fn events(draw: &mut Draw, hosts: u64) -> String {
+    let mut text = String::new();
     for _ in 0..draw.below(7) {
         let (at, host) = (1 + draw.below(38), 1 + draw.below(hosts));
         let other = 1 + host % hosts;
@@ -92,7 +111,7 @@ fn cluster(seed: u64) -> String {
         };
         let _ = write!(text, "[[event]]\nat = \"{at}ms\"\n{deed}\n");
     }
-    text + "[[window]]\nname = \"late\"\nfrom = \"10.3ms\"\n"
+    text
 }
 
 /// Everything that a run yields.
@@ -136,4 +155,30 @@ fn windows_with_many_commands_are_the_same_on_several_threads() {
     for threads in [2, 3, 8] {
         assert!(told(&run(&scenario, threads, &())) == expected, "{threads} threads");
     }
+}
+
+/// Thirty hosts on arrays of their own, a round trip of 3 ms away, have the link of a switch in common and nothing else.
+#[test]
+fn hosts_that_share_a_link_of_a_switch_alone_are_the_same_on_several_threads() {
+    let mut text =
+        String::from("title = \"Link\"\nduration = \"60ms\"\n[switch.edge]\nlink = \"20GB/s\"\n");
+    for host in 1..=30 {
+        let _ = write!(
+            text,
+            "[array.a{host}]\nservers = 4000\nservice = \"0.2ms\"\nround_trip = \"3ms\"\n\
+             [datastore.a{host}]\narray = \"a{host}\"\nhosts = \"h{host}\"\n\
+             [host.h{host}.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = 128\nswitch = \"edge\"\n\
+             [vm.v{host}]\nhost = \"h{host}\"\n[vm.v{host}.disk.\"scsi0:0\"]\ndatastore = \"a{host}\"\n\
+             [vm.v{host}.workload]\nthreads = 160\nsize = \"64k\"\nread = \"50%\"\n"
+        );
+    }
+    let scenario = common::scenario(&text);
+    assert_eq!(scenario.parts().len(), 1);
+    let expected = together(&scenario);
+    for threads in [1, 2, 8] {
+        assert!(told(&run(&scenario, threads, &())) == expected, "{threads} threads");
+    }
+    // A switch without a limit is nothing that they share.
+    let apart = common::scenario(&text.replace("link = \"20GB/s\"\n", ""));
+    assert_eq!(apart.parts().len(), 30);
 }

@@ -8,7 +8,7 @@ use engine::HostConfig;
 use sim::{Logged, Outcome, in_words, run};
 
 /// A host with a VM on an array with two controllers, `vmhba1:C0:T0:L0` to the first and `vmhba1:C0:T1:L0` to the second, and
-/// what happens.
+/// what happens. A path goes down at once, as where an administrator takes it down: it is why it is down that counts here.
 fn outcome(events: &[&str]) -> (Outcome, HostConfig) {
     let mut text = r#"
 title = "Reasons"
@@ -23,6 +23,7 @@ takeover = "100ms"
 dead_after = "1s"
 [host.h.adapter.vmhba1]
 driver = "qlnativefc"
+dead_after = "0s"
 [datastore.ds]
 device = "naa.1"
 path_policy = "fixed"
@@ -149,6 +150,94 @@ fn a_host_does_not_fight_itself_for_a_volume() {
     }
 }
 
+/// Reads of 1 ms of a thread a second in each of these windows, by two adapters with that driver, when the first path goes
+/// down at 10 s; and what the log says.
+fn failover(driver: &str, rest: &str, seed: u64) -> ([f64; 3], Vec<String>) {
+    let text = format!(
+        r#"
+title = "Failover"
+duration = "60s"
+sample = "1s"
+[array.a]
+servers = 8
+service = "1ms"
+spread = "constant"
+[host.h.adapter.vmhba1]
+driver = "{driver}"
+[host.h.adapter.vmhba2]
+driver = "{driver}"
+[datastore.ds]
+device = "naa.1"
+path_policy = "fixed"
+[vm.v]
+guest = "windows"
+timeout = "58s"
+disk."scsi0:0".datastore = "ds"
+workload = {{ threads = 1 }}
+[[window]]
+name = "at-once"
+from = "11s"
+to = "20s"
+[[window]]
+name = "later"
+from = "21s"
+to = "40s"
+[[window]]
+name = "at-last"
+from = "41s"
+[[event]]
+at = "10s"
+path = "vmhba1"
+state = "down"
+{rest}"#
+    );
+    let mut scenario = scenario(&text);
+    scenario.seed = seed;
+    let outcome = run(&scenario, 1, &());
+    let in_window = |window: usize| {
+        let recording = &outcome.windows[window][0].recording;
+        common::figure(recording, Kind::Device, "naa.1", Counter::Commands)
+    };
+    let said = outcome.log.iter().filter_map(|line| match line.what {
+        Logged::Event(event) => Some(in_words(event, &scenario.hosts[0].config)),
+        _ => None,
+    });
+    ([1, 2, 3].map(in_window), said.collect())
+}
+
+/// I/O pauses for 30 s, be it with Fibre Channel or with iSCSI [DOC-APD]; there is no network before a local disk.
+#[test]
+fn a_failover_takes_30_s_where_the_file_does_not_say() {
+    for seed in 1..=20 {
+        for driver in ["qlnativefc", "lpfc", "nfnic", "iscsi_vmk"] {
+            assert_eq!(failover(driver, "", seed).0, [0.0, 0.0, 1_000.0], "{driver}, seed {seed}");
+        }
+        assert_eq!(failover("nhpsa", "", seed).0, [1_000.0; 3], "seed {seed}");
+    }
+}
+
+/// What came to be up before the driver found out is never down, and what waited goes by it again; what is not found dead before
+/// the run ends is not.
+#[test]
+fn a_path_is_not_found_dead_that_is_up_again() {
+    let event =
+        |at, state| format!("[[event]]\nat = \"{at}s\"\npath = \"vmhba1\"\nstate = \"{state}\"\n");
+    let cases: [(&[_], [f64; 3]); 5] = [
+        (&[(20, "up")], [0.0, 1_000.0, 1_000.0]),
+        (&[(20, "up"), (40, "down")], [0.0, 1_000.0, 0.0]),
+        (&[(15, "down"), (20, "up")], [0.0, 1_000.0, 1_000.0]),
+        (&[(20, "up"), (21, "down"), (40, "up")], [0.0, 0.0, 1_000.0]),
+        (&[(40, "up")], [0.0, 0.0, 1_000.0]),
+    ];
+    for (events, expected) in cases {
+        let rest: String = events.iter().map(|(at, state)| event(*at, state)).collect();
+        let (found, log) = failover("lpfc", &rest, 1);
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!((found - expected).abs() <= 1.0, "{events:?}: {found}, {log:?}");
+        }
+    }
+}
+
 /// A path that is removed and added comes back, though the array has still to do with what was asked back.
 #[test]
 fn what_is_added_again_comes_when_the_last_of_it_has_ended() {
@@ -163,6 +252,7 @@ service = "5ms"
 spread = "constant"
 [host.h.adapter.vmhba1]
 driver = "qlnativefc"
+dead_after = "0s"
 lun_depth = 200
 [datastore.ds]
 paths = 2

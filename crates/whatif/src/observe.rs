@@ -487,6 +487,14 @@ impl<'a> Device<'a> {
             && !self.depths(samples).is_none_or(is_seen)
     }
 
+    /// Whether it is full at a depth of DSNRO's all the time, and no row tells whether several VMs compete: then that
+    /// depth may be its own as well [S1].
+    pub(crate) fn hides_who_competes(&self, samples: &[usize], dsnro: u32) -> bool {
+        let [Tenant { disk: None, world: None, .. }] = self.tenants[..] else { return false };
+        let is_dsnro = |depths: Depths| depths.base == dsnro && depths.lowered.is_none();
+        !self.is_nfs && self.is_full(samples) && self.depths(samples).is_some_and(is_dsnro)
+    }
+
     /// Whether that is so in most of these samples.
     pub(crate) fn is_mostly_bursty(&self, samples: &[usize]) -> bool {
         let bursty = samples.iter().map(|&s| self.is_bursty(s).map(|is| f64::from(u8::from(is))));

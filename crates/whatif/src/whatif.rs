@@ -1,8 +1,10 @@
 //! From a recording and a question to an answer.
 
+use std::slice;
+
 use counters::Counter;
 use diagnose::{Facts, Simulated};
-use knobs::{AllocationChange, DiskName, Disks, GuestName, Setting};
+use knobs::{AllocationChange, DSNRO, DiskName, Disks, GuestName, Setting};
 use levels::{Measured, mean, weighted_mean};
 use serde::Serialize;
 
@@ -412,6 +414,21 @@ impl<'a> Model<'a> {
             return Some(format!(
                 "VMs compete for {name} in bursts, and DQLEN was seen between them, so what DSNRO held it to \
                  is not known (`esxcli storage core device list -d {name}`, --esxcli FILE, says it)"
+            ));
+        }
+        let dsnro = facts.and_then(|facts| facts.dsnro).unwrap_or(DSNRO.default);
+        if facts.is_none_or(|facts| facts.max_queue_depth.is_none())
+            && self
+                .question
+                .settings
+                .iter()
+                .any(|s| depth_asked(slice::from_ref(s), name).is_some())
+            && device.hides_who_competes(&self.window, dsnro)
+        {
+            return Some(format!(
+                "Without rows of VMs nothing tells whether several compete for {name}, and so whether the DQLEN of \
+                 {dsnro} that it is full at is DSNRO or its own depth (`esxcli storage core device list -d {name}`, \
+                 --esxcli FILE, says both)"
             ));
         }
         let refused = device.refused(&self.window)?;

@@ -2,7 +2,7 @@
 //! commands, a depth that was tried on the way to the one that is asked for, and who is there at the instants
 //! of the samples.
 
-use counters::Counter;
+use counters::{Counter, Kind};
 use diagnose::{DeviceFacts, Facts};
 use knobs::Line;
 use levels::Measured;
@@ -44,6 +44,17 @@ fn recorded(scenario: &Scenario) -> Measured {
 
 /// What these samples are asked, of a host that does not throttle its queue.
 fn ask(recording: &Measured, samples: [usize; 2], line: &str) -> Answer {
+    let known = DeviceFacts { queue_full_sample_size: Some(0), ..DeviceFacts::default() };
+    ask_knowing(known, recording, samples, line)
+}
+
+/// The same with what is known of its device.
+fn ask_knowing(
+    known: DeviceFacts,
+    recording: &Measured,
+    samples: [usize; 2],
+    line: &str,
+) -> Answer {
     let question = Question {
         settings: line.parse::<Line>().expect("a line").settings,
         window: (recording.times_ms[samples[0]] - 1, recording.times_ms[samples[1]]),
@@ -53,7 +64,6 @@ fn ask(recording: &Measured, samples: [usize; 2], line: &str) -> Answer {
         vscsistats: Vec::new(),
         commands: 50_000.0,
     };
-    let known = DeviceFacts { queue_full_sample_size: Some(0), ..DeviceFacts::default() };
     let facts = Facts { devices: [(DEVICE.to_owned(), known)].into(), ..Facts::default() };
     Model::calibrate(recording, &facts, &question).expect("a model").answer().expect("an answer")
 }
@@ -71,7 +81,7 @@ fn range(answer: &Answer) -> (f64, f64) {
 
 /// Commands a second in some samples.
 fn rate(recording: &Measured, samples: [usize; 2]) -> f64 {
-    let id = recording.find(counters::Kind::Device, DEVICE).expect("it is there");
+    let id = recording.find(Kind::Device, DEVICE).expect("it is there");
     let rates =
         &recording.series(id, Counter::Commands).expect("a column")[samples[0]..=samples[1]];
     rates.iter().sum::<f64>() / rates.len() as f64
@@ -150,7 +160,7 @@ fn a_depth_that_is_seen_between_bursts_is_not_the_one_in_them() {
         .replace("threads", "[vm.sql.workload]\nthreads");
     let dsnro = format!("storage core device set -d {DEVICE} -O 64");
     let recording = recorded(&scenario(&text));
-    let id = recording.find(counters::Kind::Device, DEVICE).expect("it is there");
+    let id = recording.find(Kind::Device, DEVICE).expect("it is there");
     let seen = recording.series(id, Counter::DeviceQDepth).expect("a column");
     assert!(seen[1..].iter().all(|depth| *depth == 64.0), "{seen:?}");
     let answer = ask(&recording, [1, 29], &dsnro);
@@ -160,4 +170,34 @@ fn a_depth_that_is_seen_between_bursts_is_not_the_one_in_them() {
     changed.set(&dsnro).expect("a setting");
     let rates = [&recording, &recorded(&changed)].map(|of| rate(of, [1, 29]));
     assert!(rates[1] > 1.1 * rates[0], "{rates:?}");
+}
+
+#[test]
+fn without_rows_of_vms_a_depth_of_dsnros_is_not_known_to_be_the_devices() {
+    // One VM before a driver's depth of 32, and two that DSNRO holds to 32 of 64, look the same then.
+    for (depth, vms) in [(32, 1), (64, 2)] {
+        let text = host(FLASH, depth, "[vm.sql.workload]\nthreads = 300\n")
+            .replace("[vm.sql]\n", &format!("[vm.sql]\ncount = {vms}\n"));
+        let mut recording = sim::run(&scenario(&text), 1, &()).recordings.swap_remove(0);
+        for kind in [Kind::World, Kind::VirtualDisk] {
+            let of_vms: Vec<_> = recording.of_kind(kind).map(|(id, _)| id).collect();
+            of_vms.into_iter().for_each(|id| recording.entity_mut(id).device = None);
+        }
+        let recording = Measured::of(recording);
+        let answer = ask(&recording, [1, 29], DEEPER);
+        assert_eq!(answer.verdict, Verdict::NoModel, "{vms} VMs: {answer:?}");
+        let sentence = &answer.simulated.sentence;
+        assert!(sentence.contains("is DSNRO or its own depth"), "{sentence}");
+        // esxcli tells.
+        if depth == 32 {
+            let known = DeviceFacts {
+                queue_full_sample_size: Some(0),
+                max_queue_depth: Some(depth),
+                dsnro: Some(32),
+                ..DeviceFacts::default()
+            };
+            let answer = ask_knowing(known, &recording, [1, 29], DEEPER);
+            assert!(!matches!(answer.verdict, Verdict::NoModel), "{answer:?}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use counters::Time;
 use scenario::Scenario;
 use sim::Source;
 
@@ -15,9 +16,11 @@ use crate::{
 /// Say which VMs Storage DRS would move to which datastore, and simulate it
 ///
 /// A datastore whose 90th percentile of latency is above the threshold gives VMs to others, while a metric of
-/// fairness is below 1 - imbalance / 100 [SDRS]. Which VM and where to is found by simulating each of those with
-/// most in flight on each other datastore of the cluster: the move after which the worst datastore is best. Space
-/// is left out, and so is the copy itself, but for `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
+/// fairness is below 1 - imbalance / 100 [SDRS]. The percentile is that of the means of the file's samples
+/// (`sample`): longer ones have a lower one. Which VM and where to is found by simulating each of those with
+/// most in flight on each other datastore of the cluster: the move after which the worst datastore is best, or,
+/// where none makes it better, all commands together. Space is left out, and so is the copy itself, but for
+/// `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
 #[derive(Args)]
@@ -60,12 +63,16 @@ pub(crate) struct BalanceArguments {
 
 impl BalanceArguments {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        if let Some(keys) = &self.copy {
+            scenario::check_copy(keys).map_err(|error| format!("--copy: {error}"))?;
+        }
         let (source, base) = shipped::load(&self.scenario, &self.set)?;
         let window = self.window.as_deref();
         let window = window.map(|name| report::find_window(&base, name)).transpose()?;
         let asked = Asked {
             cluster: self.cluster(&base)?,
             source,
+            sample: Time(base.sample_ns),
             window: window.unwrap_or(0),
             latency_ms: f64::from(self.latency),
             imbalance: f64::from(self.imbalance),

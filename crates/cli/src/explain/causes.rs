@@ -105,6 +105,17 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "switch-link",
+        [
+            "DAVG far above the latency that the array reports, on the devices of all hosts whose adapters are on one \
+        switch, while their MB/s together stay flat: kavg names it in runs of scenarios, which know the link's rate.",
+            "More or faster ISLs; ports of hosts and arrays that have most to do with each other on one switch; round robin over \
+        another fabric; an IOPS limit for whoever moves most bytes.",
+            "Do not raise depths or DSNRO: more commands only wait for the same link.",
+            "A slow array: then the array reports the latency itself, and hosts on other switches have it too.",
+        ],
+    ),
+    (
         "slow-way",
         [
             "DAVG far above the latency that the array reports, of few commands that are hit (lost segments) or of all of \
@@ -143,7 +154,9 @@ const CAUSES: &[Words] = &[
         not move.",
             "Raise the driver's depth, and the guest's where that is the next limit; or more devices.",
             "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.",
-            "DSNRO, where several VMs are active and DQLEN is its default.",
+            "DSNRO, where several VMs are active and DQLEN is its default. A capture without rows of VMs \
+        does not tell which: esxcli storage core device list does, by Device Max Queue Depth and No of \
+        outstanding IOs with competing worlds.",
         ],
     ),
     (

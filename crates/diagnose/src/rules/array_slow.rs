@@ -9,7 +9,7 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
     crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number, path_thrash,
-    slow_way, steady, sufferers,
+    slow_way, steady, sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -37,6 +37,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             || path_thrash::known(case, device).is_some()
             || command_window::explains(case, device)
             || host_link::explains(case, device)
+            || switch_link::explains(case, device)
             || slow_way::explains(case, device)
     };
     for device in devices.filter(|device| !is_told_elsewhere(device)) {

@@ -3,7 +3,8 @@
 //! Commands wait because every slot of the device is taken, its limit does not move, and one VM
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is the device's maximum, which is what the
 //! HBA's driver gives it unless somebody lowered that [QD254]. With several VMs the same holds when
-//! DQLEN is a depth that DSNRO does not have by default. Before an array that is known to do all it
+//! DQLEN is a depth that DSNRO does not have by default. Where no row tells which VMs there are, and
+//! DQLEN stays at DSNRO, it may be either: a command that shows both is told, and no line. Before an array that is known to do all it
 //! can, a full queue is no cause: a deeper one gains nothing.
 
 use knobs::{Advanced, DSNRO, Setting};
@@ -67,12 +68,22 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
         {
             None
         }
-        (Motion::Steady, 0) => Some(0.6),
+        (Motion::Steady, 0) => Some(if may_be_dsnro(case, device, full) { 0.5 } else { 0.6 }),
         (Motion::Steady, 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
         (Motion::Steady, _) if full.depth != DSNRO_DEFAULT => Some(0.6),
         _ => None,
     }
+}
+
+/// Whether DSNRO may be what is full, for nothing tells whether several VMs compete or what the device takes
+/// itself [S1].
+fn may_be_dsnro(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> bool {
+    let facts = case.facts.device(device.flow.name);
+    device.worlds.is_empty()
+        && device.motion() == Motion::Steady
+        && facts.max_queue_depth.or(facts.max_queue_depth_at_end).is_none()
+        && facts.dsnro.map_or(DSNRO_DEFAULT, f64::from) == full.depth
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -141,7 +152,11 @@ pub(super) fn explains_nfs(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// time; then the change is that for both.
 fn is_deepened_with(case: &Case<'_>, first: &mut Finding, other: &Finding) -> bool {
     let ([change], [with]) = (&first.changes[..], &other.changes[..]) else { return false };
-    let both = || changes::of_one_driver(case.host, [change, with]);
+    let names = [&first.at.name, &other.at.name].map(String::as_str);
+    let both = || match change.steps.is_empty() {
+        true => changes::of_both(case.host, [change, with], names),
+        false => changes::of_one_driver(case.host, [change, with]),
+    };
     let Some(both) = are_of_one_time(first, other).then(both).flatten() else { return false };
     let told = format!("commands that wait for {}", other.at.name);
     first.evidence.push(Evidence::new(told, other.standing, ""));
@@ -218,12 +233,18 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let from = facts.max_queue_depth_at_end.unwrap_or(full.depth as u32);
     let depths = (from, case.deeper(device, full, demand).max(from));
     let mut finding = case.finding(Cause::DeviceDepth, device.object(), &full.spell);
+    let may_be_dsnro = may_be_dsnro(case, device, full);
+    let whose = match may_be_dsnro {
+        true => {
+            "the device's own depth, or DSNRO where several VMs compete: without rows of VMs nothing tells which"
+        }
+        false => &whose_depth(case, device, from),
+    };
     finding.sentence = format!(
-        "The device queue of {name} is full{}: its {} slots (DQLEN, {}) are taken while {} commands \
+        "The device queue of {name} is full{}: its {} slots (DQLEN, {whose}) are taken while {} commands \
          wait {} ms each in the VMkernel{}.",
         if full.in_bursts { " in bursts" } else { "" },
         slots(device, full),
-        whose_depth(case, device, from),
         number(full.waiting),
         number(full.wait_ms),
         next_limit(case, device, next.as_ref(), depths.1)
@@ -232,7 +253,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
-    finding.raise_confidence = unknown(case, name, full.competitors > 1);
+    finding.raise_confidence = unknown(case, name, may_be_dsnro || full.competitors > 1);
     if full.is_unseen() && !iops_limit::is_known_on(case, device) {
         finding.sentence.push_str(
             " No sample caught it full, so it may also be an IOPS limit that holds the bursts.",
@@ -241,9 +262,18 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     }
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers_on(device, &full.spell.samples);
+    if may_be_dsnro {
+        let of_whom =
+            if facts.dsnro.is_some() { "DSNRO" } else { "DSNRO, unless somebody changed it" };
+        finding.evidence.push(Evidence::new(of_whom, full.depth, ""));
+    }
     finding.changes = fix(case, device, full, depths);
     finding.do_not = vec![
-        "Do not raise DSNRO alone: it never lifts DQLEN above Device Max Queue Depth.".into(),
+        match may_be_dsnro {
+            true => "Do not raise DSNRO or the driver's depth before both are known: the lower one stays the limit.",
+            false => "Do not raise DSNRO alone: it never lifts DQLEN above Device Max Queue Depth.",
+        }
+        .into(),
         "Do not raise only the guest's depth: the same commands would wait in the VMkernel.".into(),
     ];
     finding.do_not.extend(case.little_room(device, &full.spell.samples));
@@ -298,6 +328,7 @@ fn fix(
     let holds = full.competitors > 1 && dsnro < depths.1;
     let with = known.filter(|_| holds).map(|_| dsnro);
     vec![match known {
+        None if may_be_dsnro(case, device, full) => changes::raise_what_holds(device, depths),
         None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
         _ => changes::raise_depth(case.host, device, depths, with, case.facts),
     }]
@@ -365,6 +396,50 @@ mod tests {
         assert!(finding.confidence > 0.8, "{}", finding.confidence);
         assert!(finding.changes[0].esxcli.iter().any(|line| line.contains("fnic_max_qdepth=128")));
         assert_eq!(finding.changes[0].effect, knobs::Effect::HostReboot);
+    }
+
+    /// DSNRO is 32 too unless somebody changed it, and may hold several VMs to it [S1].
+    #[test]
+    fn without_rows_of_vms_dsnro_may_be_what_is_full() {
+        let full = |depth: u32, devices: &[&str]| {
+            let mut bench = Bench::new(10);
+            for name in devices {
+                let rate = 1_000.0 * f64::from(depth) / 0.49;
+                bench.device(name, depth).vm("unseen").iops(rate).davg(0.49).kavg(0.45);
+            }
+            bench.without_worlds();
+            bench
+        };
+        let finding = full(32, &["naa.1"]).only(Cause::DeviceDepth, &Facts::default());
+        let told = "the device's own depth, or DSNRO where several VMs compete";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert!(finding.evidence.iter().any(|each| each.label.starts_with("DSNRO")));
+        let [look] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+        assert!(look.steps.is_empty() && look.what.contains("No of outstanding IOs"), "{look:?}");
+        assert_eq!(look.esxcli, ["esxcli storage core device list -d naa.1"]);
+        assert!(finding.confidence <= 0.5 && finding.raise_confidence[0].ends_with("and DSNRO"));
+        assert!(finding.do_not[0].contains("before both are known"), "{:?}", finding.do_not);
+        // Of many that is one finding.
+        let finding =
+            full(32, &["naa.1", "naa.2", "naa.3"]).only(Cause::DeviceDepth, &Facts::default());
+        assert_eq!((finding.also.len(), finding.changes[0].esxcli.len()), (2, 3));
+        // What esxcli says decides.
+        let known = |max, dsnro| {
+            let device =
+                DeviceFacts { max_queue_depth: max, dsnro: Some(dsnro), ..DeviceFacts::default() };
+            Facts { devices: [("naa.1".into(), device)].into(), ..Facts::default() }
+        };
+        let cases = [
+            (32, known(Some(32), 32), Cause::DeviceDepth),
+            (32, known(Some(64), 32), Cause::Dsnro),
+            (32, known(None, 64), Cause::DeviceDepth),
+            (64, Facts::default(), Cause::DeviceDepth),
+        ];
+        for (depth, facts, cause) in cases {
+            let finding = full(depth, &["naa.1"]).only(cause, &facts);
+            assert!(!finding.sentence.contains("nothing tells which"), "{}", finding.sentence);
+            assert!(finding.changes.iter().all(|change| !change.steps.is_empty()), "{facts:?}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// The share of a link in use from which it is what holds the devices, whatever else takes its time.
-const FULL: f64 = 0.9;
+pub(super) const FULL: f64 = 0.9;
 
 /// A device whose commands wait for a link.
 struct Held<'a> {
@@ -102,7 +102,11 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     if waiting < least && !held.iter().any(Held::is_slow) {
         return None;
     }
-    let senders = senders(case, &link.adapter, &spell.samples);
+    let is_behind = |device: &Device<'_>| {
+        let link = &case.facts.device(device.flow.name).link;
+        link.as_ref().is_some_and(|other| other.adapter == worst.link.adapter)
+    };
+    let senders = senders(case, is_behind, &spell.samples);
     let causers = causers(&senders);
     // What NFS goes by has no row of its own [ELA].
     let at = match device.is_nfs {
@@ -153,23 +157,23 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Who moves data by an adapter.
-struct Sender {
-    party: Party,
-    mib_per_s: f64,
+/// Who moves data over a link.
+pub(super) struct Sender {
+    pub(super) party: Party,
+    pub(super) mib_per_s: f64,
     size_kib: Option<f64>,
     /// Whether it is the host itself, which no limit holds.
     is_system: bool,
 }
 
-/// All of them, the one that moves most first.
-fn senders(case: &Case<'_>, adapter: &str, samples: &[usize]) -> Vec<Sender> {
-    let is_behind = |device: &&Device<'_>| {
-        let link = &case.facts.device(device.flow.name).link;
-        link.as_ref().is_some_and(|link| link.adapter == adapter)
-    };
+/// All of them on devices that are behind one, the one that moves most first.
+pub(super) fn senders(
+    case: &Case<'_>,
+    is_behind: impl Fn(&Device<'_>) -> bool,
+    samples: &[usize],
+) -> Vec<Sender> {
     let mut senders: BTreeMap<&str, Sender> = BTreeMap::new();
-    let devices = || case.host.busy_devices().filter(is_behind);
+    let devices = || case.host.busy_devices().filter(|device| is_behind(device));
     for disk in
         devices().filter(|device| device.is_nfs).flat_map(|device| case.host.vdisks_on(device))
     {
@@ -204,11 +208,25 @@ fn senders(case: &Case<'_>, adapter: &str, samples: &[usize]) -> Vec<Sender> {
 }
 
 /// Those that fill the link: whoever is alone, or moves more than the others by more than chance.
-fn causers(senders: &[Sender]) -> &[Sender] {
+pub(super) fn causers(senders: &[Sender]) -> &[Sender] {
     let bytes =
         senders.iter().map(|sender| Party { slots: sender.mib_per_s, ..sender.party.clone() });
     let leading = super::causers(&bytes.collect::<Vec<_>>()).len();
     &senders[..leading]
+}
+
+/// A limit for those that fill a link, as far as one can have one.
+pub(super) fn limit(case: &Case<'_>, causers: &[Sender]) -> Option<Change> {
+    let limited: Vec<&Sender> = causers.iter().filter(|causer| !causer.is_system).collect();
+    let rarest = limited.iter().min_by(|a, b| a.party.iops.total_cmp(&b.party.iops))?;
+    // Of a virtual disk it is its VM.
+    let vm = |causer: &&Sender| Party {
+        name: DiskName::from(&*causer.party.name).vm,
+        ..causer.party.clone()
+    };
+    let vms: Vec<Party> = limited.iter().map(vm).collect();
+    let vms: Vec<&Party> = vms.iter().collect();
+    changes::limit_iops(&vms, rarest.size_kib, case.facts)
 }
 
 /// Other ports first; where others than those that fill it wait, a limit; a port of their own.
@@ -218,17 +236,8 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool
         path_changes::use_all_links(case.host, held.device, case.facts, held.link.is_slower)
     });
     let mut fix: Vec<Change> = paths.take(NAMED).collect();
-    let limited: Vec<&Sender> = causers.iter().filter(|causer| !causer.is_system).collect();
-    let rarest = limited.iter().min_by(|a, b| a.party.iops.total_cmp(&b.party.iops));
-    if let Some(rarest) = rarest.filter(|_| others_wait) {
-        // Of a virtual disk it is its VM.
-        let vm = |causer: &&Sender| Party {
-            name: DiskName::from(&*causer.party.name).vm,
-            ..causer.party.clone()
-        };
-        let vms: Vec<Party> = limited.iter().map(vm).collect();
-        let vms: Vec<&Party> = vms.iter().collect();
-        fix.extend(changes::limit_iops(&vms, rarest.size_kib, case.facts));
+    if others_wait {
+        fix.extend(limit(case, causers));
     }
     let Some(Held { device, link, .. }) = held.first() else { return fix };
     let name = link.name();

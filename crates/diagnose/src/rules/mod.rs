@@ -30,6 +30,7 @@ mod sioc;
 mod slow_way;
 mod splitting;
 mod steady;
+mod switch_link;
 mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
@@ -108,6 +109,7 @@ impl Cause {
             Self::ArraySlow => &array_slow::RULE,
             Self::CommandWindow => &command_window::RULE,
             Self::HostLink => &host_link::RULE,
+            Self::SwitchLink => &switch_link::RULE,
             Self::SlowWay => &slow_way::RULE,
             Self::AdaptiveThrottling => &adaptive_throttling::RULE,
             Self::Sioc => &sioc::RULE,
@@ -316,7 +318,8 @@ impl Case<'_> {
             finding.do_not = vec![cost];
         }
         let told = command_window::instead_of_deeper(self, device);
-        if let Some(told) = told.or_else(|| host_link::instead_of_deeper(self, device)) {
+        let told = told.or_else(|| host_link::instead_of_deeper(self, device));
+        if let Some(told) = told.or_else(|| switch_link::instead_of_deeper(self, device)) {
             finding.changes.clear();
             finding.caution = None;
             finding.do_not = vec![told];

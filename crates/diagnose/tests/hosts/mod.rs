@@ -116,6 +116,8 @@ impl Draw {
         for (name, driver, depth) in &frame.adapters {
             let module = driver.module;
             let _ = writeln!(text, "[host.esx.adapter.{name}]\ndriver = \"{module}\"");
+            // A path that is down is told from the beginning: hosts are drawn here, no failovers.
+            text += "dead_after = \"0s\"\n";
             if driver.parameter.is_some() {
                 let _ = writeln!(text, "lun_depth = {depth}");
             }

@@ -200,6 +200,7 @@ impl Model {
             sample_ns: self.duration_ns,
             hosts: (0..self.hosts).map(|host| self.host(host)).collect(),
             arrays: (0..arrays).map(|_| self.array()).collect(),
+            switches: Vec::new(),
             workloads: (0..self.hosts).flat_map(|host| self.workloads(host)).collect(),
             events: Vec::new(),
             given: Vec::new(),

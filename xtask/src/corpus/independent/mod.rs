@@ -111,7 +111,10 @@ mod tests {
         // No row tells a window below the host, its link or what is lost on the way from a slow array
         // (`array-and-control.md` 7.5).
         let in_rows = |cause: &&Cause| {
-            !matches!(cause, Cause::CommandWindow | Cause::HostLink | Cause::SlowWay)
+            !matches!(
+                cause,
+                Cause::CommandWindow | Cause::HostLink | Cause::SwitchLink | Cause::SlowWay
+            )
         };
         let causes: BTreeSet<_> =
             Cause::ALL.iter().filter(in_rows).map(|cause| cause.key()).collect();
