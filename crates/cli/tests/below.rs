@@ -296,7 +296,7 @@ fn who_waits_for_slots_before_a_full_array_is_told_why() {
     assert!(headline.contains(told) && !headline.contains("Few"), "{headline}");
 }
 
-/// A session of software iSCSI takes MaxCmds commands [ELA]. Where a file says nothing of sessions there is none, and 250 under way
+/// An iSCSI session takes MaxCmds commands [ELA]. Where a file says nothing of iSCSI sessions there is none, and 250 under way
 /// are told of; an empty table is enough for one, which then does 128 in 1.4 ms.
 #[test]
 fn software_iscsi_that_nothing_holds_is_told_of() {
@@ -314,7 +314,7 @@ fn software_iscsi_that_nothing_holds_is_told_of() {
             .collect::<Vec<_>>()
     };
     let free = run(&text(""), &[]);
-    let line = "vmhba64 of esx: 250 commands are under way by it, and nothing holds them: with `iscsi = {}` a session \
+    let line = "vmhba64 of esx: 250 commands are under way by it, and nothing holds them: with `iscsi = {}` an iSCSI session \
                 takes 128 (MaxCmds)";
     assert_eq!(told(&free), [line]);
     let held = run(&text("iscsi = {}"), &[]);
