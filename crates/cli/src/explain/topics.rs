@@ -391,10 +391,7 @@ const TOPICS: &[Topic] = &[
                 "Hosts x volumes x depth against the port's room, by paths. Refused commands are in no latency of esxtop's but in KAVG \
                 or lower throughput.",
             ),
-            (
-                "In kavg",
-                "ports, queue_limit and lun_queue_limit of an array: the scenario fan-in.",
-            ),
+            ("In kavg", "ports, queue_limit and lun_queue_limit of an array: the scenario fan-in."),
         ],
     },
     Topic {
