@@ -217,16 +217,9 @@ fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
     let port_bytes_per_sec = bandwidth(table, "port_link")?;
     let controllers = table.read("controllers", controllers)?;
-    let is_switched = table.get("switch").is_some();
-    match (port_limit, port_bytes_per_sec, controllers, table.get("ports")) {
-        (None, None, None, Some(node)) if !is_switched => {
-            let message = "it goes with `queue_limit` or `port_link`, which are those of each, `switch` or `controllers`";
-            return Err(node.error(message));
-        }
-        (.., Some(_), Some(node)) if ports.is_some_and(|ports| ports % 2 == 1) => {
-            return Err(node.error("both controllers have as many; give an even number"));
-        }
-        _ => {}
+    let is_odd = ports.is_some_and(|ports| ports % 2 == 1);
+    if let (Some(_), Some(node), true) = (controllers, table.get("ports"), is_odd) {
+        return Err(node.error("both controllers have as many; give an even number"));
     }
     let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
     let full = table.read("full", |node| node.choice(&statuses))?;
@@ -604,11 +597,10 @@ fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
 
 fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
     let named = table.named("qos")?;
-    let is_shared = table.get("qos_capacity").is_some();
-    named.into_iter().map(|(name, node)| Ok((name, policy(&node, is_shared)?))).collect()
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
 }
 
-fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
+fn policy(node: &Node<'_>) -> Result<Qos, Error> {
     let table = node.table(&["min", "max", "burst", "credit", "cost", "bandwidth"])?;
     let bytes_per_sec = bandwidth(&table, "bandwidth")?;
     let max = table.read("max", |node| node.integer32(1..=IOPS_MAX))?;
@@ -617,9 +609,6 @@ fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
         (None, Some(_)) => IOPS_MAX,
         (None, None) => table.need("max")?.integer32(1..=IOPS_MAX)?,
     };
-    if let (Some(node), false) = (table.get("min"), is_shared) {
-        return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
-    }
     let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=IOPS_MAX))?;
     let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;
