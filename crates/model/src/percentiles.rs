@@ -25,14 +25,13 @@ const STEEPEST: f64 = 3.0;
 /// Times in units of their mean, by what a standard normal variable is that often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentiles {
+    /// The lower end, and what begins at each percentile.
     pieces: [Piece; KNOTS_MAX + 1],
 }
 
 /// A straight piece of the logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Piece {
-    /// From here on, up to where the next one begins.
-    from: f64,
     /// Where it is known, its logarithm there, and how that rises.
     at: f64,
     ln: f64,
@@ -74,22 +73,23 @@ impl Percentiles {
     }
 
     fn with(knots: &[(f64, f64)], lower: f64, upper: f64) -> Self {
-        let none = Piece { from: f64::INFINITY, at: 0.0, ln: 0.0, slope: 0.0 };
+        let none = Piece { at: f64::INFINITY, ln: 0.0, slope: 0.0 };
         let mut pieces = [none; KNOTS_MAX + 1];
         for (i, &(at, ln)) in knots.iter().enumerate() {
             let slope = knots.get(i + 1).map_or(upper, |&(z, above)| (above - ln) / (z - at));
             if i == 0 {
-                pieces[0] = Piece { from: f64::NEG_INFINITY, at, ln, slope: lower };
+                pieces[0] = Piece { at, ln, slope: lower };
             }
-            pieces[i + 1] = Piece { from: at, at, ln, slope };
+            pieces[i + 1] = Piece { at, ln, slope };
         }
         Self { pieces }
     }
 
     /// The time that belongs to a standard normal variable.
     pub(crate) fn time(&self, z: f64) -> f64 {
-        let piece = self.pieces.iter().rev().find(|piece| piece.from <= z);
-        piece.map_or(1.0, |piece| libm::exp(piece.ln + piece.slope * (z - piece.at)))
+        let [lower, rest @ ..] = &self.pieces;
+        let piece = rest.iter().rev().find(|piece| piece.at <= z).unwrap_or(lower);
+        libm::exp(piece.ln + piece.slope * (z - piece.at))
     }
 
     fn mean(&self) -> f64 {
@@ -100,9 +100,10 @@ impl Percentiles {
     pub(crate) fn mean_below(&self, z: f64) -> f64 {
         let mut mean = 0.0;
         for (i, piece) in self.pieces.iter().enumerate() {
-            let to = self.pieces.get(i + 1).map_or(z, |next| next.from.min(z));
-            if piece.from < to {
-                let Piece { from, at, ln, slope } = *piece;
+            let Piece { at, ln, slope } = *piece;
+            let from = if i == 0 { f64::NEG_INFINITY } else { at };
+            let to = self.pieces.get(i + 1).map_or(z, |next| next.at.min(z));
+            if from < to {
                 let share = normal_tail(from - slope) - normal_tail(to - slope);
                 mean += libm::exp(ln - slope * at + slope * slope / 2.0) * share;
             }
