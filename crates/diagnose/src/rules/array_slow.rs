@@ -249,7 +249,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
     finding.evidence.extend(array.into_iter().flat_map(|array| known_evidence(array, samples)));
-    if is_known_to_be_slow(case, device, samples) {
+    let is_link = array.is_some_and(|array| is_slow_for_one(array, samples, davg));
+    if is_link || is_known_to_be_slow(case, device, samples) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg) * worst.why.weight();
@@ -550,7 +551,10 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
     }
     if array.is_some_and(|(array, davg)| is_slow_for_one(array, samples, davg)) {
         let what = "Widen the link to the array, or have guests send smaller commands: no other command is in the way.";
-        return vec![changes::look(what, Vec::new())];
+        return vec![
+            changes::look(what, Vec::new())
+                .risking("Of smaller commands there are more.", "Set what was"),
+        ];
     }
     let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
     let mut fix = vec![changes::look(what, Vec::new())];
