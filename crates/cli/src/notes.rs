@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
 use engine::{DeviceConfig, Event, HostConfig, ThrottleMode, VdiskConfig};
-use knobs::{Advanced, Allocation, CONGESTION_MS, Knob};
+use knobs::{Advanced, Allocation, CONGESTION_MS, Knob, MAX_CMDS, Transport};
 use levels::most_first;
 use model::{Arrival, Service};
 use scenario::{Action, AutomaticThreshold, Window};
@@ -76,6 +76,7 @@ pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
         curves,
         kept,
         thrash,
+        unwindowed,
         vms,
         unreserved,
         overbooked,
@@ -109,8 +110,8 @@ fn external(report: &Report, index: usize) -> Vec<String> {
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the
-/// application before they were sent (lost) and by the guest after (aborted). Where a guest merges and cuts, or flash answers,
-/// its commands do not say what was served.
+/// application before they were sent (lost) and by the guest after (aborted). Where a guest has a block layer, or flash
+/// answers, nothing says what was served.
 struct Demand {
     name: String,
     offered: f64,
@@ -153,13 +154,14 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
         let config = &of.config;
         let disk = &config.vdisks[id.index()];
         let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
-        let recording = &report.outcome.windows[index].get(host)?.recording;
+        let view = report.outcome.windows[index].get(host)?;
+        let recording = &view.recording;
         let row = *rows.get(host)?.get(name.as_str())?;
         let value = |counter| recording.value(row, counter, 0);
         Some(Demand {
             name: clean(&name),
             offered: value(Counter::Offered)?,
-            served: value(Counter::Commands).filter(|_| is_plain),
+            served: is_plain.then(|| served(view, id)),
             lost: value(Counter::Lost)?,
             aborted: aborted(config, recording, id),
             waiting: value(Counter::MeanGuestQueued)?,
@@ -169,6 +171,13 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
     let mut unmet: Vec<_> = demand.filter(|disk| served(disk) < MET * disk.offered).collect();
     most_first(&mut unmet, |disk| disk.offered - served(disk));
     few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
+}
+
+/// I/Os of applications that end a second: the guest's driver may make several commands of one.
+fn served(view: &WindowView, disk: VdiskId) -> f64 {
+    let (now, then) = (&view.counters, &view.counters_before);
+    let ended = now.vdisks[disk.index()].total.since(&then.vdisks[disk.index()].total).count();
+    ended as f64 * SECOND as f64 / (now.at - then.at).max(1) as f64
 }
 
 /// What the guest of a virtual disk aborts a second: its world's count, where no other disk of the VM is
@@ -203,6 +212,35 @@ fn merged(report: &Report, index: usize) -> Vec<String> {
         })
     });
     few(lines, "disks whose guests merge I/Os")
+}
+
+/// Adapters of software iSCSI that have more under way than an iSCSI session takes, and none: nothing is said of theirs.
+fn unwindowed(report: &Report, index: usize) -> Vec<String> {
+    let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
+    let lines = views.flat_map(|(host, WindowView { counters_before, counters, .. })| {
+        let has_window = |id: usize| {
+            let nexus = host.initiator.of_path.get(id).copied().flatten();
+            nexus.is_some_and(|nexus| host.initiator.nexuses[nexus as usize].window.is_some())
+        };
+        let most = MAX_CMDS.default;
+        host.config.adapters.iter().enumerate().filter_map(move |(id, adapter)| {
+            let mut paths = host.config.paths.iter().enumerate();
+            let is_free = adapter.driver.transport == Transport::Iscsi
+                && !paths.any(|(path, config)| config.adapter.index() == id && has_window(path));
+            let (then, now) = (&counters_before.adapters[id].active, &counters.adapters[id].active);
+            let under_way = now.mean_since(then, counters_before.at, counters.at);
+            (is_free && under_way > f64::from(most)).then(|| {
+                format!(
+                    "{} of {}: {} commands are under way by it, and nothing holds them: with `iscsi = {{}}` an iSCSI session \
+                     takes {most} (MaxCmds)",
+                    clean(&adapter.name),
+                    clean(&host.config.name),
+                    rate(under_way)
+                )
+            })
+        })
+    });
+    few(lines, "adapters of software iSCSI without a command window")
 }
 
 /// Settings for protocol endpoints on hosts where they govern no device: each has a DSNRO of its own, or

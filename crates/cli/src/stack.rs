@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceId, DeviceKind, EntityId, Kind};
+use counters::{Counter, DeviceId, DeviceKind, EntityId, IoTotals, Kind};
 use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
@@ -143,6 +143,19 @@ impl<'a> Rows<'a> {
         Flow::of(&self.recording, id)
     }
 
+    /// What a command of a virtual disk takes below its adapter.
+    fn gavg_ms(&self, disk: usize) -> Option<f64> {
+        let (now, then) =
+            (&self.view.counters.vdisks[disk], &self.view.counters_before.vdisks[disk]);
+        let io = now.io.iter().zip(&then.io).map(|(now, then)| now.since(then));
+        let all = io.fold(IoTotals::default(), |mut all, io| {
+            all.add(&io);
+            all
+        });
+        let nanos = (all.kernel_ns + all.device_ns) as f64;
+        (all.commands > 0).then(|| counters::nanos_to_millis(nanos / all.commands as f64))
+    }
+
     /// Guests, their virtual disks, and adapters that several disks share.
     fn disks(&self, parts: &mut Parts) {
         let config = &self.host.config;
@@ -157,7 +170,7 @@ impl<'a> Rows<'a> {
             let (Some(iops), Some(mib_per_s)) = (flow.rate(0), flow.mib_per_s(0)) else {
                 continue;
             };
-            let gavg = self.value(id, Counter::TotalLatency).zip(ms).map(|(all, ms)| all - ms);
+            let gavg = self.gavg_ms(index);
             let controller = config.vscsi[disk.vscsi.index()].controller.name();
             let name = format!("{vm} {}", disk.name);
             let guest = Queue { name, ms, iops, ..Queue::default() };

@@ -266,6 +266,20 @@ fn policies_that_have_no_more_to_share_are_told_of() {
     );
 }
 
+/// The bronze policy of [S4] as it is printed: `min` acts in a shortage alone.
+#[test]
+fn the_least_of_a_policy_changes_nothing_where_nothing_is_short() {
+    let with = |min: &str| {
+        let text = format!(
+            "[array.sf]\nservers = 256\nservice = \"0.4ms\"\n\
+             qos.bronze = {{ {min}max = 1000, burst = 2000, cost = \"solidfire\" }}\n{HOST}[datastore.ds]\nqos = \"bronze\"\n{}",
+            vm("v", "ds", "threads = 64, size = \"4k\"")
+        );
+        run(&text, &[])["windows"].clone()
+    };
+    assert_eq!(with("min = 25, "), with(""));
+}
+
 /// Four hosts of 16 slots each fill the 64 places of the array.
 #[test]
 fn who_waits_for_slots_before_a_full_array_is_told_why() {
@@ -280,4 +294,32 @@ fn who_waits_for_slots_before_a_full_array_is_told_why() {
     let headline = verdict["headline"].as_str().unwrap();
     let told = "commands wait for the 16 slots of ds, but array a works ";
     assert!(headline.contains(told) && !headline.contains("Few"), "{headline}");
+}
+
+/// An iSCSI session takes MaxCmds commands [ELA]. Where a file says nothing of iSCSI sessions there is none, and 250 under way
+/// are told of; an empty table is enough for one, which then does 128 in 1.4 ms.
+#[test]
+fn software_iscsi_that_nothing_holds_is_told_of() {
+    let array = "[array.a]\nservers = 65536\nqueue = \"shared\"\nservice = \"1.4ms\"\nspread = \"constant\"\n";
+    let text = |iscsi: &str| {
+        let adapter =
+            format!("[host.esx.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\nlun_depth = 256\n{iscsi}");
+        format!("{array}{adapter}\n[datastore.ds]\n{}", vm("v", "ds", "threads = 250"))
+    };
+    let told = |run: &Value| {
+        let notes = run["windows"][0]["notes"].as_array().unwrap().iter();
+        notes
+            .filter(|note| note.as_str().unwrap().contains("(MaxCmds)"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let free = run(&text(""), &[]);
+    let line = "vmhba64 of esx: 250 commands are under way by it, and nothing holds them: with `iscsi = {}` an iSCSI session \
+                takes 128 (MaxCmds)";
+    assert_eq!(told(&free), [line]);
+    let held = run(&text("iscsi = {}"), &[]);
+    assert!(told(&held).is_empty());
+    for (run, outstanding) in [(free, 250.0), (held, 128.0)] {
+        assert!((iops(&run) / (outstanding / 1.4e-3) - 1.0).abs() < 0.005, "{}", iops(&run));
+    }
 }

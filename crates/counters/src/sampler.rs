@@ -537,12 +537,12 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
         delta.add(now, then);
         self.vdisk_rates(entity, &delta);
         let sum = delta.all();
-        let total_ns = sum.guest_ns + sum.kernel_ns + sum.device_ns;
         self.put(entity, Counter::GuestWait, mean_millis(sum.guest_ns, sum.commands));
-        self.put(entity, Counter::TotalLatency, mean_millis(total_ns, sum.commands));
         let waiting = now.guest_queued.mean_since(&then.guest_queued, from, to);
         self.put(entity, Counter::MeanGuestQueued, waiting);
         let latency = now.total.since(&then.total);
+        let total_ns = now.total_ns.wrapping_sub(then.total_ns);
+        self.put(entity, Counter::TotalLatency, mean_millis(total_ns, latency.count()));
         for (counter, ms) in percentiles_ms(&latency) {
             self.put(entity, counter, ms.unwrap_or(f64::NAN));
         }

@@ -129,7 +129,7 @@ counters! {
     NfsFailedMbRead "nfs_fmbrd" "FMBRD/s" "Failed MBytes Read/sec" "MiB/s" Decimal2 true "Mebibytes of failed NFS reads per second.";
     NfsFailedMbWritten "nfs_fmbwr" "FMBWR/s" "Failed MBytes Written/sec" "MiB/s" Decimal2 true "Mebibytes of failed NFS writes per second.";
     GuestWait "guest_wait" "GWAIT" "Average Guest Wait MilliSec/Command" "ms" Decimal2 false "Wait in the application and inside the guest for a slot of the virtual disk or adapter.";
-    TotalLatency "total" "TOTAL" "Average Total MilliSec/Command" "ms" Decimal2 false "What the application in the guest sees: guest wait + GAVG.";
+    TotalLatency "total" "TOTAL" "Average Total MilliSec/Command" "ms" Decimal2 false "What the application in the guest sees: guest wait + GAVG; an I/O that its guest's driver cuts ends with its last command.";
     ArrayLatency "array" "ARRAY" "Average Array MilliSec/Command" "ms" Decimal2 false "What the array reports for the same commands.";
     ArrayLatencyRead "array_rd" "ARRAY/rd" "Average Array MilliSec/Read" "ms" Decimal2 false "ARRAY of reads.";
     ArrayLatencyWrite "array_wr" "ARRAY/wr" "Average Array MilliSec/Write" "ms" Decimal2 false "ARRAY of writes.";

@@ -150,8 +150,11 @@ impl Levels {
 pub struct VdiskCounters {
     /// Completed I/Os, by [`Direction`].
     pub io: [IoTotals; 3],
-    /// Total latency, guest wait included.
+    /// Latencies of I/Os as the application sees them, guest wait included: one that its guest's driver cuts takes
+    /// until the last of its commands ends.
     pub total: Histogram,
+    /// Their sum in nanoseconds.
+    pub total_ns: u64,
     /// The shares in force; 0 while its VM is off.
     pub shares: u32,
     /// I/Os that the application wanted to issue. The engine sees those that were submitted;
@@ -201,16 +204,24 @@ impl VdiskCounters {
         *self = Self { total, ..*from };
     }
 
-    /// Counts an I/O that ended.
+    /// Counts a command that ended, and the application's I/O with it unless it is only a part of that.
     #[inline(always)]
-    pub fn count(&mut self, op: Op, status: Status, ended: &IoTotals) {
+    pub fn count(&mut self, op: Op, status: Status, ended: &IoTotals, is_part: bool) {
         let direction = op.direction();
-        let total_ns = ended.guest_ns + ended.kernel_ns + ended.device_ns;
         self.io[direction as usize].add(ended);
-        self.total.record(total_ns);
+        if !is_part {
+            self.count_whole(ended.guest_ns + ended.kernel_ns + ended.device_ns);
+        }
         if !matches!(status, Status::Good) || direction == Direction::Other {
             self.count_rest(op, status);
         }
+    }
+
+    /// Counts an I/O of the application that ended after so long.
+    #[inline(always)]
+    pub fn count_whole(&mut self, total_ns: u64) {
+        self.total.record(total_ns);
+        self.total_ns = self.total_ns.wrapping_add(total_ns);
     }
 
     /// Counts what is neither a read nor a write, or did not end well.

@@ -127,7 +127,7 @@ impl Lane<'_> {
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
     #[inline(always)]
     pub(crate) fn account(&mut self, status: Status, array_ns: u64) {
-        let (times, gate_ns) = self.times();
+        let (times, gate_ns, is_part) = self.times();
         let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
@@ -138,7 +138,7 @@ impl Lane<'_> {
             device_ns: times.device,
             array_ns,
         };
-        self.vdisk.counters.count(op, status, &total);
+        self.vdisk.counters.count(op, status, &total, is_part);
         if self.device.has_rare || gate_ns > 0 {
             self.path.count(direction, &total, gate_ns);
             self.device.selector.measure(self.path, times.device);
@@ -150,19 +150,20 @@ impl Lane<'_> {
         }
     }
 
-    /// Where its time went, and how much of it at paths and adapters.
+    /// Where its time went, how much of it at paths and adapters, and whether it is a part of a request.
     #[inline(always)]
-    fn times(&self) -> (Times, u64) {
+    fn times(&self) -> (Times, u64, bool) {
         let mut device = self.now.after(self.io.since);
-        let (mut hold, mut gate) = (0, 0);
+        let (mut hold, mut gate, mut is_part) = (0, 0, false);
         if self.io.extra != NONE {
             let extra = &self.extras[self.io.extra];
             device += extra.device_ns;
             hold = extra.hold_ns;
             gate = extra.gate_ns;
+            is_part = extra.is_of_part();
         }
         let kernel = self.now.after(self.io.entered) - device;
         let guest = self.io.entered.after(self.io.submitted);
-        (Times { guest, kernel, queue: kernel - hold, device }, gate)
+        (Times { guest, kernel, queue: kernel - hold, device }, gate, is_part)
     }
 }

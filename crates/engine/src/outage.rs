@@ -188,8 +188,9 @@ impl Stack {
                     device_ns: times.device,
                     ..IoTotals::default()
                 };
+                let is_part = self.is_part(io);
                 let disk = &mut self.vdisks[id.index()];
-                disk.counters.count(op, status, &total);
+                disk.counters.count(op, status, &total, is_part);
                 let failed = &mut self.devices[disk.device.index()].failed;
                 failed.get_or_insert_default()[op.direction() as usize].add(&total);
                 self.end(io, status, out);

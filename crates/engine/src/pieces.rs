@@ -18,7 +18,9 @@ impl Stack {
     pub(crate) fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
         let (whole, record) = self.ios.insert(self.now, &request, NONE);
         record.state = State::Whole;
-        self.extra_of(whole).parts = request.bytes.div_ceil(max);
+        let parts = request.bytes.div_ceil(max);
+        self.extra_of(whole).parts = parts;
+        self.vdisks[request.vdisk.index()].further_parts += u64::from(parts - 1);
         let id = self.ios.id_of(whole);
         let mut part = request;
         for bytes in split::pieces(request.bytes, max) {
@@ -137,6 +139,12 @@ impl Stack {
         extra != NONE && !self.extras[extra].pieces.is_empty()
     }
 
+    /// Whether it is a part of a request that the guest's driver cut.
+    pub(crate) fn is_part(&self, io: u32) -> bool {
+        let extra = self.ios[io].extra;
+        extra != NONE && self.extras[extra].is_of_part()
+    }
+
     fn has_left(&self, io: u32) -> bool {
         !self.extras[self.ios[io].extra].left.is_empty()
     }
@@ -166,7 +174,11 @@ impl Stack {
         if request.parts > 0 {
             return;
         }
-        let (vdisk, tag) = (VdiskId(self.ios[whole].vdisk), self.ios[whole].tag);
+        let Io { vdisk, tag, submitted, .. } = self.ios[whole];
+        let vdisk = VdiskId(vdisk);
+        if status != Status::Aborted {
+            self.vdisks[vdisk.index()].counters.count_whole(self.now - submitted);
+        }
         let request = self.ios.id_of(whole);
         self.extras.remove(extra);
         self.ios.free(whole);

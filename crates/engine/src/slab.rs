@@ -242,6 +242,12 @@ impl Extra {
             status: Status::Good,
         }
     }
+
+    /// Whether its I/O is a part of a request that the guest's driver cut.
+    #[inline]
+    pub(crate) const fn is_of_part(&self) -> bool {
+        self.request.slot() != self.io
+    }
 }
 
 /// Where the time of one I/O went, or that of many, in nanoseconds.

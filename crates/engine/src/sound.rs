@@ -89,7 +89,10 @@ impl Stack {
         });
         let disks = self.vdisks.iter().all(|disk| {
             let is_patient = disk.timeout_ns > 0 || disk.resets_at == Time::NEVER;
-            in_time(disk.timeout_ns) && is_patient && disk.max_transfer > 0
+            in_time(disk.timeout_ns)
+                && is_patient
+                && disk.max_transfer > 0
+                && disk.further_parts <= disk.counters.offered
         });
         let worlds = self.worlds.iter().all(World::is_as_allocated)
             && self
@@ -307,6 +310,7 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
     let VdiskCounters {
         io,
         total: _,
+        total_ns: _,
         shares: _,
         offered,
         lost,

@@ -34,7 +34,7 @@ records! {
     IoTotals { commands, bytes, guest_ns, kernel_ns, queue_ns, device_ns, array_ns }
     Levels { guest, kernel, device }
     VdiskCounters {
-        io, total, shares, offered, lost, merged, guest_queued, queued, slots, failed, aborts, overdue,
+        io, total, total_ns, shares, offered, lost, merged, guest_queued, queued, slots, failed, aborts, overdue,
         resets, reserves, failed_reserves, conflicts, ats, flushes, discards, zeroes, copies,
     }
     DeviceCounters {

@@ -86,6 +86,8 @@ pub(crate) struct Vdisk {
     pub(crate) is_system: bool,
     /// The largest command that its adapter takes, in bytes.
     pub(crate) max_transfer: u32,
+    /// Commands beyond the first of each request that the guest's driver cut.
+    pub(crate) further_parts: u64,
     /// What waits in the guest.
     pub(crate) guest: Queue,
     /// Its I/Os in the VMkernel.
@@ -125,6 +127,7 @@ impl Vdisk {
             resets_at: Time::NEVER,
             is_system: vm.system,
             max_transfer,
+            further_parts: 0,
             guest: Queue::default(),
             inside: Seats::default(),
             waited_ns: 0,
@@ -150,8 +153,9 @@ impl Vdisk {
         self.timeout_ns = vm.timeout_ns.unwrap_or(0);
     }
 
-    /// Adds to its counters what is worked out only when they are read.
-    pub(crate) fn complete(&self, counters: &mut VdiskCounters) {
+    /// Adds to its counters what is worked out only when they are read; a request in parts was offered once.
+    pub(crate) const fn complete(&self, counters: &mut VdiskCounters) {
+        counters.offered -= self.further_parts;
         counters.shares = if self.is_on { self.allocation.shares } else { 0 };
     }
 
@@ -233,6 +237,6 @@ records! {
     Vdisk {
         counters, active, vm, vscsi, world, allocation, device, contender, depth, staged_depth,
         waits_for_ring, is_on, is_gone, takes_io, timeout_ns, resets_at, is_system, max_transfer,
-        guest, inside, waited_ns, gate_ns, aborted,
+        further_parts, guest, inside, waited_ns, gate_ns, aborted,
     }
 }

@@ -502,7 +502,14 @@ impl<'a> Common<'a> {
         }
         let adapters = host.config.adapters.iter().enumerate();
         let own = adapters.filter(|(_, adapter)| !is_network(adapter));
-        Ok(own.map(|(index, _)| AdapterId::new(index)).collect())
+        let own: Vec<_> = own.map(|(index, _)| AdapterId::new(index)).collect();
+        if own.is_empty() {
+            return Err(self.table.node().error(&format!(
+                "host `{0}` needs an adapter to reach it, as [host.{0}.adapter.vmhba1]; only NFS goes without",
+                host.config.name
+            )));
+        }
+        Ok(own)
     }
 }
 

@@ -146,10 +146,8 @@ fn adapters(
     switches: &Switches,
 ) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> {
     let named = table.named("adapter")?;
-    if named.is_empty() || named.len() > ADAPTERS_MAX {
-        return Err(table.node().error(&format!(
-            "a host has 1 to {ADAPTERS_MAX} adapters, as [host.NAME.adapter.vmhba1]"
-        )));
+    if named.len() > ADAPTERS_MAX {
+        return Err(table.node().error(&format!("a host has at most {ADAPTERS_MAX} adapters")));
     }
     let mut seen = Names::new("adapter", ADAPTERS_MAX);
     let (mut adapters, mut ways) = (Vec::new(), Vec::new());

@@ -125,6 +125,7 @@ impl Copy {
     pub(crate) fn count(&self, into: &mut VdiskCounters) {
         into.guest_queued.add(&self.waiting);
         into.io[Direction::Write as usize].guest_ns += self.waited_ns;
+        into.total_ns += self.waited_ns;
     }
 
     /// Bytes that are not copied yet; what is under way is none of those that are.

@@ -59,6 +59,12 @@ impl Pending {
         let key = Key::done(host, io.slot(), answer.status);
         Self { key, generation: io.generation(), array, array_ns: answer.array_ns }
     }
+
+    /// The command that is answered.
+    #[inline]
+    pub(crate) const fn io(&self) -> IoId {
+        IoId::new(self.key.slot(), self.generation)
+    }
 }
 
 /// An event in its slot: 32 bytes, so that none lies across two cache lines.

@@ -579,15 +579,20 @@ impl Host {
         self.answer_rarely(at, gone(io), outside);
     }
 
-    /// What a path that was cut was sent is lost, now that its driver has found it dead.
+    /// What a path that was cut was sent is lost, now that its driver has found it dead, or goes again, now that nothing
+    /// cuts it any more.
     pub(crate) fn give_back<W: Watch>(
         &mut self,
         at: Time,
-        dead @ (path, _): (PathId, DownBy),
+        cut @ (path, _): (PathId, DownBy),
+        up: bool,
         outside: &mut Outside<W>,
     ) {
         let Some(faults) = &mut self.faults else { return };
-        faults.cut.retain(|cut| *cut != dead);
+        faults.cut.retain(|other| *other != cut);
+        if up && faults.cut.iter().any(|(other, _)| *other == path) {
+            return;
+        }
         let lost: Vec<_> = faults.unsent.extract_if(.., |sent| sent.path == path).collect();
         for Dispatch { io, .. } in lost {
             let input = Input::Done { io, status: Status::PathLost, array_ns: 0 };

@@ -9,7 +9,7 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{DeviceId, HostSnapshot, IoId, PathId, Status, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, PathId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
 use model::{Aside, PolicyWait, Switches};
 use scenario::{DownBy, Face, Scenario, Window, Workload};
@@ -271,23 +271,56 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// The array answered.
     #[inline(always)]
     fn done(&mut self, at: Time, event: Pending) {
-        let Pending { key, generation, array, array_ns } = event;
-        let (io, status) = (IoId::new(key.slot(), generation), key.status());
+        if self.hosts[event.key.host()].looks_at_answers() {
+            return self.done_in_turn(at, event);
+        }
+        let (host, input) = self.leave_array(event);
+        if self.hosts[host].answer(at, input, &mut self.outside) {
+            self.drain_often(host, at);
+        }
+    }
+
+    /// The same where answers are looked at, with all others that come to the host at this instant by a nexus.
+    #[cold]
+    fn done_in_turn(&mut self, at: Time, first: Pending) {
+        let Self { hosts, outside: Outside { events, .. }, .. } = self;
+        let of = (Class::Done, first.key.host());
+        let Some(nexuses) = hosts[of.1].nexuses.as_ref().filter(|_| events.next_at() <= at) else {
+            return self.done_seen(at, first);
+        };
+        let mut answers = vec![first];
+        while let Some((_, next)) = events.pop_before(at + 1) {
+            if (next.key.class(), next.key.host()) != of {
+                events.push(at, next);
+                break;
+            }
+            answers.push(next);
+        }
+        answers.sort_by_key(|answer| nexuses.turn_of(answer.io()));
+        answers.into_iter().for_each(|answer| self.done_seen(at, answer));
+    }
+
+    fn done_seen(&mut self, at: Time, event: Pending) {
+        let (index, input) = self.leave_array(event);
+        let host = &mut self.hosts[index];
+        host.make_room(at, event.io(), &mut self.outside);
+        if host.withhold_answer(at, input, &mut self.outside)
+            || host.answer(at, input, &mut self.outside)
+        {
+            self.drain(index, at);
+        }
+    }
+
+    /// An answer leaves its array: for which host it is, and what that hears.
+    #[inline(always)]
+    fn leave_array(&mut self, event: Pending) -> (usize, Input) {
+        let Pending { key, array, array_ns, .. } = event;
+        let (io, status) = (event.io(), key.status());
         match self.outside.arrays.get_mut(array as usize) {
             Some(array) => array.done(status),
             None => self.outside.post.done(array, status),
         }
-        let host = &mut self.hosts[key.host()];
-        let input = Input::Done { io, status, array_ns };
-        if host.looks_at_answers() {
-            host.make_room(at, io, &mut self.outside);
-            if host.withhold_answer(at, input, &mut self.outside) {
-                return self.drain(key.host(), at);
-            }
-        }
-        if host.answer(at, input, &mut self.outside) {
-            self.drain_often(key.host(), at);
-        }
+        (key.host(), Input::Done { io, status, array_ns })
     }
 
     /// From now on the array does so with the commands of a device; those that it kept get what
@@ -307,7 +340,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     /// A path has a reason more to be down, or one less; what was sent down it while it was cut is lost when it is
-    /// found dead.
+    /// found dead, and goes again when it is there again before.
     pub(crate) fn turn_path(
         &mut self,
         at: Time,
@@ -316,9 +349,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         up: bool,
     ) {
         self.hosts[index].turn_path(at, path, up, &mut self.outside);
-        if !up {
-            self.hosts[index].give_back(at, (path, by), &mut self.outside);
-        }
+        self.hosts[index].give_back(at, (path, by), up, &mut self.outside);
         self.drain(index, at);
     }
 

@@ -18,9 +18,11 @@ pub(crate) struct Nexuses {
     /// By path.
     of_path: Vec<Option<u32>>,
     windows: Vec<Option<Window>>,
-    /// The nexus of each command that is under way by one with a window: also of those that the host has
-    /// taken back, for the array goes on with them.
-    under_way: BTreeMap<IoId, u32>,
+    /// The nexus of each command that is under way by one with a window, and how many went before it: also of those
+    /// that the host has taken back, for the array goes on with them.
+    under_way: BTreeMap<IoId, (u32, u64)>,
+    /// Commands that went by a window.
+    sent: u64,
     /// Commands of each virtual disk that went by a window, and what they waited for it; and of all that went,
     /// what they were on the link of a port, and what they waited for acknowledgements of lost segments.
     waits: [Vec<PolicyWait>; 3],
@@ -45,6 +47,7 @@ impl Nexuses {
             of_path: config.of_path.clone(),
             windows: windows.collect(),
             under_way: BTreeMap::new(),
+            sent: 0,
             waits: [(); 3].map(|()| vec![PolicyWait::default(); disks]),
         };
         (!config.nexuses.is_empty()).then(|| Box::new(nexuses))
@@ -61,7 +64,8 @@ impl Nexuses {
                 return None;
             }
             window.room -= 1;
-            self.under_way.insert(sent.io, nexus);
+            self.under_way.insert(sent.io, (nexus, self.sent));
+            self.sent += 1;
             self.waits[0][sent.vdisk.index()].commands += 1;
         }
         let carried = self.initiator.carry(at, nexus as usize, sent.op, sent.bytes);
@@ -74,6 +78,12 @@ impl Nexuses {
         Some(carried)
     }
 
+    /// What orders answers that come at one instant: whose command went first. Any other order would make room for the
+    /// same guests first again and again, where all commands take equally long.
+    pub(crate) fn turn_of(&self, io: IoId) -> Option<u64> {
+        self.under_way.get(&io).map(|(_, turn)| *turn)
+    }
+
     /// An answer has come: the command that has its room now, if one was kept that `is_wanted` still.
     pub(crate) fn answered(
         &mut self,
@@ -81,7 +91,7 @@ impl Nexuses {
         io: IoId,
         is_wanted: impl Fn(IoId) -> bool,
     ) -> Option<Dispatch> {
-        let nexus = self.under_way.remove(&io)?;
+        let (nexus, _) = self.under_way.remove(&io)?;
         let window = self.windows[nexus as usize].as_mut()?;
         window.room += 1;
         let (since, sent) = loop {

@@ -235,7 +235,7 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["Storage DRS", "SDRS"],
+        names: &["Storage DRS", "SDRS", "balance"],
         title: "Storage DRS: moving disks to where latency is lower",
         sections: &[
             (
@@ -310,7 +310,92 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["ALUA", "controllers"],
+        names: &["SolidFire", "Element", "burst credit", "min IOPS"],
+        title: "SolidFire QoS: min, max, burst and what a size costs",
+        sections: &[
+            (
+                "What it is",
+                "A policy of a volume in units of 4 KiB: max is what it gets for good, burst what it gets while it has credit, which it \
+                earns below max, and min what it keeps when the cluster has too little for all. A larger command costs more \
+                units, fewer than its size says [SFQ].",
+            ),
+            (
+                "With queues",
+                "A command that waits for its volume's policy stays outstanding at the host: it fills DQLEN there, and VMs behind the \
+                same protocol endpoint wait for one that is held back, with KAVG [S4].",
+            ),
+            (
+                "In kavg",
+                "array.NAME.qos.NAME with min, max, burst and cost = \"solidfire\", qos_capacity of the array for a shortage: the \
+                scenarios s4-solidfire and qos-min.",
+            ),
+            (
+                "Leave alone",
+                "Depths of the host that is held back: a deeper queue there only waits at the array.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["spindles", "disks", "RAID", "seek"],
+        title: "Spindles: what distance, size and RAID cost",
+        sections: &[
+            (
+                "What it is",
+                "A disk takes a way, half a turn and the transfer for a command: so IOPS fall with the span that the commands lie in and \
+                with their size, and one stream from beginning to end is quick while two are not. A write costs several commands \
+                of disks: 2 of RAID 1 and 10, 4 of RAID 5, 6 of RAID 6.",
+            ),
+            (
+                "With queues",
+                "A deeper queue gives an elevator more to choose from and each command a longer wait. More virtual disks side by side \
+                are a longer way between them [PARDA].",
+            ),
+            (
+                "In kavg",
+                "spindles of an array, with its disk, raid and an elevator: the scenarios spindles and parda-span.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["write cache", "read cache", "cache"],
+        title: "Caches of an array: writes until it is full, reads that hit",
+        sections: &[
+            (
+                "What it is",
+                "A write ends when the cache has it. What is written faster than spindles take it fills the cache, and then writes take as \
+                long as spindles do. A read that hits needs no spindle.",
+            ),
+            (
+                "Read it",
+                "DAVG of writes far below that of reads, until it jumps under a long load. A mean of reads between two values is the hit \
+                ratio: DAVG/rd = hits x one + misses x the other.",
+            ),
+            (
+                "In kavg",
+                "write_cache, write_cache_size and read_cache of an array: the scenarios write-cache and tails. In a host's flash: kavg \
+                explain 'flash cache'.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["fan-in", "target port", "port queue"],
+        title: "Fan-in: the queue of a target port that many hosts fill",
+        sections: &[
+            (
+                "What it is",
+                "A port of an array has room for so many commands of all hosts and volumes. With more it answers TASK SET FULL or \
+                BUSY, and hosts send again.",
+            ),
+            (
+                "Read it",
+                "Hosts x volumes x depth against the port's room, by paths. Refused commands are in no latency of esxtop's but in KAVG \
+                or lower throughput.",
+            ),
+            ("In kavg", "ports, queue_limit and lun_queue_limit of an array: the scenario fan-in."),
+        ],
+    },
+    Topic {
+        names: &["ALUA", "controllers", "failover", "takeover", "LUN ownership"],
         title: "ALUA: two controllers, one of which owns a volume",
         sections: &[
             (
@@ -331,6 +416,32 @@ const TOPICS: &[Topic] = &[
             (
                 "Leave alone",
                 "Depths: what a path that is not optimized costs is in DAVG, whatever the queues of the host.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["tails", "tail latency", "percentiles", "spread"],
+        title: "Tails: what the slowest commands see, which no mean tells",
+        sections: &[
+            (
+                "What it is",
+                "The same mean may hide a P99 of twice or of ten times of it. Where commands wait decides: with a queue before each \
+                server P95 is three times the mean, with one queue before all it is less, and a constant part shortens it.",
+            ),
+            (
+                "It shows",
+                "Not in esxtop, which has means: in vscsiStats' histograms, and in P50, P95 and P99 of a kavg run.",
+            ),
+            (
+                "In kavg",
+                "queue, overhead and spread of an array: \"lognormal\" with its variation, or percentiles as they were published, \
+                spread = { p50 = \"49us\", p95 = \"68us\", p99 = \"177us\" }, beside a mean. The scenarios tails, percentiles, \
+                measured-disk.",
+            ),
+            (
+                "Mind",
+                "A percentile of a device is of one depth: a deeper queue moves all of them. And a curve knows no order: \
+                beside a crowd a victim has the tail of all.",
             ),
         ],
     },

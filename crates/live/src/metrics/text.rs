@@ -238,9 +238,7 @@ impl Text {
                 self.line(format_args!("{name}{{{labels}}} {}", of(disk)));
             }),
             Samples::DiskHistogram => read.disks(|labels, disk| {
-                let nanos = |io: &IoTotals| io.guest_ns + io.kernel_ns + io.device_ns;
-                let sum = disk.io.iter().map(nanos).sum();
-                self.histogram(name, labels, &disk.total, Some(sum));
+                self.histogram(name, labels, &disk.total, Some(disk.total_ns));
             }),
             Samples::DeviceTotal(of) => read.devices(|labels, device| {
                 self.line(format_args!("{name}_total{{{labels}}} {}", of(device)));
