@@ -47,7 +47,7 @@ const TARGETS: [Target; 2] = [
 
 /// What rustc has to be told of the binary alone: all is linked at the level of its package, and at
 /// "s" no loop of any package works on many bytes at a time.
-const LINKED: &str = "-C opt-level=3";
+const LINKED: &str = "-C opt-level=2";
 
 /// Makes a package of every kind in `target/packages`.
 ///

@@ -23,13 +23,24 @@ pub enum Esxcli {
     Parameters(Vec<ModuleParameter>),
     /// `esxcli storage vmfs extent list`
     Extents(Vec<Extent>),
-    /// `esxcli system settings advanced list`: path and number of each option that has one
-    Options(Vec<(String, u32)>),
+    /// `esxcli system settings advanced list`: each option that has a number
+    Options(Vec<HostOption>),
     /// `esxcli system version get`: the version (`7.0.3`)
     Version(String),
     /// `esxcli iscsi adapter param get`: name and current value of each parameter; of which adapter it does
     /// not say
     Iscsi(Vec<(String, String)>),
+}
+
+/// An option as `system settings advanced list` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostOption {
+    /// Its path (`/Disk/QFullSampleSize`).
+    pub path: String,
+    /// What it is set to.
+    pub value: u32,
+    /// Its default, where that is told.
+    pub default: Option<u32>,
 }
 
 /// A part of a datastore as `storage vmfs extent list` shows it.
@@ -196,6 +207,7 @@ const OF_A_DEVICE: [&str; 3] = ["Devfs Path", MAX_DEPTH, COMPETING];
 /// `system version get` (reference section 6.4, from memory).
 const NAMELESS: [&str; 2] = ["Path", "Product"];
 const INT_VALUE: &str = "Int Value";
+const DEFAULT_INT_VALUE: &str = "Default Int Value";
 const VERSION: &str = "Version";
 
 fn unknown(file: &str) -> Error {
@@ -336,18 +348,22 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Path and number of an option; one that is a text has no number.
-    fn option(&self) -> Result<Option<(String, u32)>, Error> {
-        let Some((line, value)) = self.field(INT_VALUE) else { return Ok(None) };
-        let (Some(path), false) = (self.text(NAMELESS[0]), value.is_empty()) else {
+    /// An option; one that is a text has no number.
+    fn option(&self) -> Result<Option<HostOption>, Error> {
+        let (Some(path), Some(value)) = (self.text(NAMELESS[0]), self.option_number(INT_VALUE)?)
+        else {
             return Ok(None);
         };
-        // Options of which kavg knows nothing may be negative, or larger than any it knows.
-        let number: i64 = value.parse().map_err(|_| {
-            let what = format!("'{INT_VALUE}' is '{value}'; expected a whole number");
-            Error::at(self.file, line, what)
-        })?;
-        Ok(u32::try_from(number).ok().map(|number| (path, number)))
+        let default = self.option_number(DEFAULT_INT_VALUE)?.and_then(|of| u32::try_from(of).ok());
+        Ok(u32::try_from(value).ok().map(|value| HostOption { path, value, default }))
+    }
+
+    /// Options of which kavg knows nothing may be negative, or larger than any it knows.
+    fn option_number(&self, key: &str) -> Result<Option<i64>, Error> {
+        match self.field(key) {
+            Some((_, "")) | None => Ok(None),
+            Some(_) => self.read(key, "a whole number"),
+        }
     }
 
     fn version(&self) -> Result<String, Error> {
@@ -683,7 +699,7 @@ local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T
         let adapters = "HBA Name  Driver\n--------  ------\nvmhba1    nfnic\n";
         let parameters = "Name  Type  Value  Description\n----  ----  -----  -----------\n\
                           depth  int  7\n";
-        let options = "   Path: /Disk/A\n   Int Value: 8\n   String Value:\n\n   Path: /Disk/B\n   \
+        let options = "   Path: /Disk/A\n   Int Value: 8\n   Default Int Value: 4\n   String Value:\n\n   Path: /Disk/B\n   \
                        Int Value:\n   String Value: b\n   Path: /Disk/C\n   Int Value: -1\n";
         let version = "[root@esx01:~] esxcli system version get\n   Product: VMware ESXi\n   \
                        Version: 7.0.3\n";
@@ -701,7 +717,11 @@ local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T
         assert_eq!((devices.len(), nmp.len()), (2, 1));
         let policy = PathPolicy::RoundRobin { iops: 1, bytes: u64::MAX };
         assert_eq!(nmp[0].policy, Some(policy));
-        let options = Esxcli::Options(vec![("/Disk/A".into(), 8)]);
+        let options = Esxcli::Options(vec![HostOption {
+            path: "/Disk/A".into(),
+            value: 8,
+            default: Some(4),
+        }]);
         assert_eq!(rest, [options, Esxcli::Version("7.0.3".into())]);
     }
 

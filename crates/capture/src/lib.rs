@@ -48,7 +48,7 @@ pub use copy::CopyReport;
 pub use cut::{Cut, cut};
 pub use error::Error;
 pub use esxcli::{
-    CoreAdapter, CoreDevice, Esxcli, Extent, ModuleParameter, NmpDevice, parse_esxcli,
+    CoreAdapter, CoreDevice, Esxcli, Extent, HostOption, ModuleParameter, NmpDevice, parse_esxcli,
     parse_outputs,
 };
 pub use info::{HostInfo, Missing, RecordCommand, info, record_command};

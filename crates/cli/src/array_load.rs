@@ -52,6 +52,7 @@ pub(crate) fn arrays(
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
+            wire_ms: 0.0,
             busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
             link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
             ports_busy: loads.iter().filter_map(|load| ports_busy(&array.config, load)).collect(),
@@ -208,7 +209,15 @@ fn pieces(recording: &Measured, sample: usize) -> f64 {
     if commands > 0.0 { 1.0 + more / commands } else { 1.0 }
 }
 
-/// What a command takes that waits for nobody, one round trip included.
+/// What a command of that size is on the links of an array that nobody else uses: on that of all ports, and then on
+/// that of its own.
+pub(crate) fn wire_ms(array: &ArrayConfig, size_kib: f64) -> f64 {
+    let links = [array.link_bytes_per_sec, array.queues.port_bytes_per_sec];
+    let ms = |rate: u64| 1000.0 * size_kib * 1024.0 / rate as f64;
+    links.into_iter().flatten().map(ms).sum()
+}
+
+/// What a command takes that waits for nobody and has nothing to move, one round trip included.
 fn service_ms(array: &ArrayConfig) -> Option<f64> {
     let mean_ns = match &array.service {
         Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,

@@ -13,7 +13,7 @@ use diagnose::{
 };
 use engine::{DepthMode, DeviceConfig, Event, Object, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
-use levels::{Measured, mean};
+use levels::{Flow, Measured, mean};
 use model::{ArrayUse, Controllers, Mix, PolicyWait};
 use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
@@ -272,7 +272,7 @@ impl Known<'_> {
     fn device(&self, id: DeviceId) -> DeviceFacts {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
-        let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
+        let array = self.array_of.get(&id).map(|array| self.array(id, *array));
         let thrash = self.array_of.get(&id).and_then(|array| self.thrash[*array].clone());
         let silent = self.course.silent.get(&id).cloned().unwrap_or_default();
         let before = &self.view.limits_before.devices[id.index()];
@@ -282,6 +282,7 @@ impl Known<'_> {
             sioc: Some(self.course.controlled.contains(&id)),
             congestion_ms: congestion_us.map(|micros| f64::from(micros) / 1000.0),
             external_workloads: self.course.external.get(&id).copied().unwrap_or_default(),
+            cut_off: self.course.cut_off(self.paths.get(&id).into_iter().flatten()),
             ..DeviceFacts::default()
         };
         if device.kind == DeviceKind::Nfs {
@@ -334,6 +335,24 @@ impl Known<'_> {
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
+        }
+    }
+
+    /// The array of a device, to which time on links belongs as the size of the device's commands has it.
+    fn array(&self, id: DeviceId, array: usize) -> Arc<ArrayFacts> {
+        let known = &self.arrays[array];
+        let row = self.recording.find(Kind::Device, &self.host.config.devices[id.index()].name);
+        let all: Vec<usize> = (0..self.recording.len()).collect();
+        let size_kib = row.and_then(|row| Flow::of(self.recording, row).size_kib(&all));
+        let config = &self.scenario.arrays[array].config;
+        match array_load::wire_ms(config, size_kib.unwrap_or_default()) {
+            0.0 => known.clone(),
+            wire_ms => ArrayFacts {
+                service_ms: known.service_ms.map(|ms| ms + wire_ms),
+                wire_ms,
+                ..(**known).clone()
+            }
+            .into(),
         }
     }
 
@@ -653,6 +672,16 @@ impl Course {
         }
     }
 
+    /// When none of some paths leads anywhere.
+    fn cut_off<'a>(&self, paths: impl Iterator<Item = &'a PathId>) -> Outages {
+        let there = paths.filter(|path| !self.detached.contains(path));
+        let out = there.map(|path| -> Outages {
+            let of_path = [&self.dead, &self.cut].into_iter().filter_map(|out| out.get(path));
+            of_path.flatten().copied().collect()
+        });
+        out.reduce(|all, one| both(&all, &one)).unwrap_or_default()
+    }
+
     fn set(&mut self, knob: Knob, is_during: bool) {
         match knob {
             Knob::Allocation { vdisk, allocation } => {
@@ -705,6 +734,12 @@ fn turn<Id: Ord>(all: &mut BTreeMap<Id, Outages>, id: Id, is_out: bool, at: Time
         _ if is_out && !was_out => outages.push((at_ms(at), i64::MAX)),
         _ => {}
     }
+}
+
+/// When two things were out at one time.
+fn both(one: &Outages, other: &Outages) -> Outages {
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a.0.max(b.0), a.1.min(b.1))));
+    pairs.filter(|(from, to)| from < to).collect()
 }
 
 /// Leaves those out that were over before a window began.

@@ -214,7 +214,7 @@ fn merged(report: &Report, index: usize) -> Vec<String> {
     few(lines, "disks whose guests merge I/Os")
 }
 
-/// Adapters of software iSCSI that have more under way than a session takes, and no session: nothing is said of theirs.
+/// Adapters of software iSCSI that have more under way than an iSCSI session takes, and none: nothing is said of theirs.
 fn unwindowed(report: &Report, index: usize) -> Vec<String> {
     let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
     let lines = views.flat_map(|(host, WindowView { counters_before, counters, .. })| {
@@ -231,7 +231,7 @@ fn unwindowed(report: &Report, index: usize) -> Vec<String> {
             let under_way = now.mean_since(then, counters_before.at, counters.at);
             (is_free && under_way > f64::from(most)).then(|| {
                 format!(
-                    "{} of {}: {} commands are under way by it, and nothing holds them: with `iscsi = {{}}` a session \
+                    "{} of {}: {} commands are under way by it, and nothing holds them: with `iscsi = {{}}` an iSCSI session \
                      takes {most} (MaxCmds)",
                     clean(&adapter.name),
                     clean(&host.config.name),

@@ -42,8 +42,10 @@ pub(crate) struct Plan {
     depth: u32,
     /// What bounds it.
     bound: String,
-    /// The depth that hosts have which nobody has set, with several VMs on the device.
+    /// The depth that hosts have which nobody has set, with so many VMs on the device.
     default: u32,
+    /// Whether VMs of a host share the device: with one on it DSNRO never holds.
+    is_shared: bool,
     /// What gives a host its depth.
     settings: Vec<Setting>,
 }
@@ -77,8 +79,11 @@ impl Plan {
         if depth == 0 {
             return Err(format!("a host's part is less than one command: {bound}").into());
         }
-        let settings = settings(driver, DEVICE, depth);
-        Ok(Self { depth, bound, default: driver.depth_default.min(DSNRO.default), settings })
+        let is_shared = fits(depth, asked) != 1;
+        let of_dsnro = if is_shared { DSNRO.default } else { u32::MAX };
+        let default = driver.depth_default.min(of_dsnro);
+        let settings = settings(driver, DEVICE, depth, is_shared);
+        Ok(Self { depth, bound, default, is_shared, settings })
     }
 
     /// VMs that fit on a host, m.
@@ -104,15 +109,15 @@ fn fits(depth: u32, asked: &Asked) -> u32 {
     (f64::from(depth) / asked.active) as u32
 }
 
-/// What gives VMs that share a device on hosts with that driver a depth, and a VM alone no more.
-fn settings(driver: &'static Driver, device: &str, depth: u32) -> Vec<Setting> {
+/// What gives VMs on hosts with that driver a depth, be they several that share a device, and a VM alone no more.
+fn settings(driver: &'static Driver, device: &str, depth: u32, is_shared: bool) -> Vec<Setting> {
     let device = || device.to_owned();
     let module = Setting::ModuleDepth { driver, value: depth };
     let dsnro = Setting::SchedNumReqOutstanding { device: device(), value: depth };
     let most = Setting::MaxQueueDepth { device: device(), value: depth };
     let is_needed = [
         (depth > driver.depth_default, module),
-        (depth != DSNRO.default, dsnro),
+        (is_shared && depth != DSNRO.default, dsnro),
         (depth < driver.depth_default, most),
     ];
     is_needed.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, set)| set).collect()
@@ -147,7 +152,9 @@ pub(crate) struct Checked {
 impl Checked {
     pub(crate) fn of(asked: &Asked, plan: &Plan) -> Result<Self> {
         let on_host = plan.on_host(asked);
-        let simulate = |vms, depth, is_random| Simulated { asked, vms, depth, is_random }.run();
+        let simulate = |vms, depth, is_random| {
+            Simulated { asked, vms, depth, is_shared: plan.is_shared, is_random }.run()
+        };
         let at_random = |vms: u32| {
             let is_stable = f64::from(vms) * asked.active < f64::from(plan.depth);
             is_stable.then(|| simulate(vms, plan.depth, true)).transpose()
@@ -182,6 +189,7 @@ struct Simulated<'a> {
     /// VMs of each host.
     vms: u32,
     depth: u32,
+    is_shared: bool,
     is_random: bool,
 }
 
@@ -190,7 +198,7 @@ impl Simulated<'_> {
 
     fn run(&self) -> Result<Waits> {
         let driver = self.asked.driver.unwrap_or(Driver::ANY);
-        let sets = settings(driver, Self::DEVICE, self.depth);
+        let sets = settings(driver, Self::DEVICE, self.depth, self.is_shared);
         let source = Source {
             file: "plan.toml".into(),
             text: self.text(driver),
@@ -215,7 +223,7 @@ impl Simulated<'_> {
     /// The scenario: a LUN that takes the hosts' commands side by side, and VMs that are all alike. A thread of
     /// a VM pauses where it has a part of a command active on average.
     fn text(&self, driver: &Driver) -> String {
-        let Self { asked, vms, depth, is_random } = self;
+        let Self { asked, vms, depth, is_random, .. } = self;
         let hosts = self.hosts();
         let (taken, service) = ((hosts * depth).max(2), asked.davg_ns);
         let active = f64::from(*vms) * asked.active;
@@ -301,6 +309,7 @@ impl Checked {
     fn as_it_is(&self, asked: &Asked, plan: &Plan) -> String {
         let Some(waits) = &self.default else { return String::new() };
         let (default, fit) = (plan.default, fits(plan.default, asked));
+        let whose = if plan.is_shared { "VMs that share the device" } else { "a VM alone on it" };
         let then = match default > plan.depth {
             true => format!(
                 "{} hosts may send {}, more than their part",
@@ -314,9 +323,7 @@ impl Checked {
                 millis(waits.kavg_ms)
             ),
         };
-        format!(
-            "\nWhere nobody has set anything a host takes {default} of VMs that share the device:\n{then}.\n"
-        )
+        format!("\nWhere nobody has set anything a host takes {default} of {whose}:\n{then}.\n")
     }
 
     fn table(&self) -> Table {
@@ -430,6 +437,19 @@ mod tests {
         }
     }
 
+    /// DSNRO never holds a VM alone on the device: 200 commands in the driver's 64 slots wait for 200 / 64 - 1 services.
+    #[test]
+    fn a_vm_alone_on_a_host_is_held_by_the_driver_alone() {
+        let driver = Driver::from_module("qlnativefc");
+        let asked = Asked { driver, ..asked(1, 200.0, 254) };
+        let plan = Plan::of(&asked).unwrap();
+        assert_eq!((plan.on_host(&asked), plan.default), (1, 64));
+        let lines: Vec<_> = plan.steps(&asked).map(ToString::to_string).collect();
+        assert_eq!(lines, ["system module parameters set -m qlnativefc -p ql2xmaxqdepth=254"]);
+        let waits = Checked::of(&asked, &plan).unwrap().default.unwrap();
+        assert!((waits.kavg_ms / 2.125 - 1.0).abs() < 0.01, "{}", waits.kavg_ms);
+    }
+
     /// The table of the article: n, a and d give m and mv.
     #[test]
     fn the_rows_of_the_article() {
@@ -457,7 +477,9 @@ mod tests {
         assert_eq!((plan.depth, plan.on_host(&asked)), (128, 32));
         assert!(plan.bound.starts_with("MaxCmds of an iSCSI session"), "{}", plan.bound);
         for (vms, depth, ms) in [(32, 128, 1.0), (64, 256, 2.0)] {
-            let waits = Simulated { asked: &asked, vms, depth, is_random: false }.run().unwrap();
+            let waits = Simulated { asked: &asked, vms, depth, is_shared: true, is_random: false }
+                .run()
+                .unwrap();
             let davg_ms = waits.gavg_ms - waits.kavg_ms;
             assert!((davg_ms / ms - 1.0).abs() < 0.01, "{vms}: {davg_ms}");
         }
@@ -471,7 +493,9 @@ mod tests {
         for (vms, ms) in [(8, 1.0), (9, 1.125), (16, 2.0), (24, 3.0)] {
             let asked = asked(2, 4.0, 64);
             let waits =
-                Simulated { asked: &asked, vms, depth: 32, is_random: false }.run().unwrap();
+                Simulated { asked: &asked, vms, depth: 32, is_shared: true, is_random: false }
+                    .run()
+                    .unwrap();
             assert!((waits.gavg_ms / ms - 1.0).abs() < 0.01, "{vms}: {}", waits.gavg_ms);
             assert!(
                 (waits.gavg_ms - waits.kavg_ms - 1.0).abs() < 0.001,
@@ -488,7 +512,7 @@ mod tests {
         for (active, ms) in [(0.5, 0.5), (0.75, 1.5)] {
             let wait = |seed| {
                 let asked = Asked { seed, ..asked(2, active, 2) };
-                Simulated { asked: &asked, vms: 1, depth: 1, is_random: true }
+                Simulated { asked: &asked, vms: 1, depth: 1, is_shared: true, is_random: true }
                     .run()
                     .unwrap()
                     .kavg_ms

@@ -266,6 +266,20 @@ fn policies_that_have_no_more_to_share_are_told_of() {
     );
 }
 
+/// The bronze policy of [S4] as it is printed: `min` acts in a shortage alone.
+#[test]
+fn the_least_of_a_policy_changes_nothing_where_nothing_is_short() {
+    let with = |min: &str| {
+        let text = format!(
+            "[array.sf]\nservers = 256\nservice = \"0.4ms\"\n\
+             qos.bronze = {{ {min}max = 1000, burst = 2000, cost = \"solidfire\" }}\n{HOST}[datastore.ds]\nqos = \"bronze\"\n{}",
+            vm("v", "ds", "threads = 64, size = \"4k\"")
+        );
+        run(&text, &[])["windows"].clone()
+    };
+    assert_eq!(with("min = 25, "), with(""));
+}
+
 /// Four hosts of 16 slots each fill the 64 places of the array.
 #[test]
 fn who_waits_for_slots_before_a_full_array_is_told_why() {
@@ -282,7 +296,7 @@ fn who_waits_for_slots_before_a_full_array_is_told_why() {
     assert!(headline.contains(told) && !headline.contains("Few"), "{headline}");
 }
 
-/// A session of software iSCSI takes MaxCmds commands [ELA]. Where a file says nothing of sessions there is none, and 250 under way
+/// An iSCSI session takes MaxCmds commands [ELA]. Where a file says nothing of iSCSI sessions there is none, and 250 under way
 /// are told of; an empty table is enough for one, which then does 128 in 1.4 ms.
 #[test]
 fn software_iscsi_that_nothing_holds_is_told_of() {
@@ -300,7 +314,7 @@ fn software_iscsi_that_nothing_holds_is_told_of() {
             .collect::<Vec<_>>()
     };
     let free = run(&text(""), &[]);
-    let line = "vmhba64 of esx: 250 commands are under way by it, and nothing holds them: with `iscsi = {}` a session \
+    let line = "vmhba64 of esx: 250 commands are under way by it, and nothing holds them: with `iscsi = {}` an iSCSI session \
                 takes 128 (MaxCmds)";
     assert_eq!(told(&free), [line]);
     let held = run(&text("iscsi = {}"), &[]);

@@ -208,3 +208,18 @@ fn the_full_link_of_a_switch_is_told_on_each_host_and_which_fills_it() {
     let told = whats(&findings(&value, 0)[0]).concat();
     assert!(told.contains("let it use all that are active"), "{told}");
 }
+
+/// 512 KiB at 10 MiB/s are 50 ms, and 0.2 ms of the array: one command at a time waits for nobody.
+#[test]
+fn a_link_that_is_slow_for_one_command_is_named_and_no_path_policy() {
+    let text = "title = \"t\"\nduration = \"10s\"\n[array.a]\nservers = 64\nservice = \"0.2ms\"\nspread = \"constant\"\n\
+                port_link = \"10MiB/s\"\nports = 4\n[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n\
+                [datastore.d]\npaths = 4\n[vm.x.disk.\"scsi0:1\"]\ndatastore = \"d\"\n\
+                [vm.x.workload]\nthreads = 1\nsize = \"512k\"\n";
+    let (_, run) = run(text, &[]);
+    let finding = &findings(&run, 0)[0];
+    let sentence = finding["sentence"].as_str().unwrap();
+    let told = "the link to array a is slow for commands of that size: one takes 50.2 ms when nobody else sends any";
+    assert!(sentence.contains(told), "{sentence}");
+    assert!(whats(finding).iter().all(|what| !what.contains("round robin")), "{finding}");
+}

@@ -340,6 +340,195 @@ fn dsnro_of_protocol_endpoints_is_their_option() {
     assert!(why[0].contains("/Scsi/ScsiVVolPESNRO sets DSNRO of a protocol endpoint"), "{why:?}");
 }
 
+/// Adds the protocol endpoint of a SolidFire to the outputs of a host, with the value of its option.
+fn add_endpoint(folder: &Path, name: &str, depth: u32, dsnro: u32) {
+    let endpoint = Shown { name: ENDPOINT, depth, dsnro, ..SOLIDFIRE };
+    let endpoint = endpoint.text().replace("   Is Local", "   Is VVOL PE: true\n   Is Local");
+    let option = "   Path: /Scsi/ScsiVVolPESNRO\n   Int Value: 128\n";
+    add(folder, name, &(endpoint + option));
+}
+
+const ENDPOINT: &str = "naa.6f47acc1d766f6c0";
+
+/// What [S4] found, and what it typed: its endpoint had DSNRO 32 beside an option of 128, and took 256 as soon as the
+/// driver gave as much.
+#[test]
+fn a_protocol_endpoint_that_is_as_deep_as_its_driver_lets_it_follows_that() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        host(folder.path(), name, ISCSI, &[Shown { depth: 128, ..SOLIDFIRE }]);
+        add_endpoint(folder.path(), name, 128, 32);
+    }
+    let module = "system module parameters set -m iscsi_vmk -p iscsivmk_LunQDepth=256";
+    let dsnro = format!("storage core device set -d {ENDPOINT} -O 256");
+    let report = json(folder.path(), &["--set", module, "--set", &dsnro]);
+    let plans = report["plans"].as_array().unwrap();
+    assert_eq!(plans.len(), 2);
+    for plan in plans {
+        let lines = |plan: &Value| {
+            let parts =
+                ["now", "before_reboot", "after_reboot"].map(|part| texts(&plan[part]).join(" "));
+            parts.map(|line| line.replace("esxcli ", ""))
+        };
+        assert_eq!(lines(&plan["plan"]), ["", module, &dsnro]);
+        let back =
+            [&dsnro, module].map(|line| line.replace("-O 256", "-O 32").replace("256", "128"));
+        assert_eq!(lines(&plan["undo"]), [back[0].as_str(), &back[1], ""]);
+        assert_eq!(plan["refused"], serde_json::json!([]));
+    }
+    // Without the driver it is refused, for the reason that the host gives.
+    let [_, _, why] = planned(&json(folder.path(), &["--set", &dsnro]), "a");
+    assert!(why[0].contains("Queue Depth is 128; set the depth of its driver as well"), "{why:?}");
+    // What the vendor says is of the endpoint as well.
+    let report = json(folder.path(), &[]);
+    assert_eq!(report["vendors"][1]["is"][0]["devices"], 2, "{report:#}");
+    let sets: Vec<String> = advised(&report);
+    let sets: Vec<&str> = sets.iter().flat_map(|line| ["--set", line]).collect();
+    let report = json(folder.path(), &sets);
+    for plan in report["plans"].as_array().unwrap() {
+        assert_eq!(texts(&plan["plan"]["after_reboot"]).len(), 2, "{plan:#}");
+    }
+}
+
+/// The endpoint that is as its vendor says is left, though two are not; another vendor says nothing of endpoints.
+#[test]
+fn no_endpoint_is_planned_away_from_what_its_vendor_says() {
+    let fleet = |dsnro: [u32; 3]| {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, dsnro) in ["a", "b", "c"].into_iter().zip(dsnro) {
+            host(folder.path(), name, ISCSI, &[]);
+            let file = folder.path().join(format!("{name}.txt"));
+            let text =
+                fs::read_to_string(&file).unwrap().replace("int          D", "int   256    D");
+            fs::write(&file, text).unwrap();
+            add_endpoint(folder.path(), name, 256, dsnro);
+        }
+        json(folder.path(), &[])
+    };
+    let report = fleet([32, 32, 256]);
+    let [lines, _, why] = planned(&report, "c");
+    assert!(lines.is_empty() && why[0].contains("its vendor says 256 [S4]"), "{report:#}");
+    let raise = format!("storage core device set -d {ENDPOINT} -O 256");
+    assert_eq!(advised(&report), [&*raise]);
+    assert_eq!(planned(&fleet([256, 256, 32]), "c")[0], [format!("esxcli {raise}")]);
+}
+
+/// Adds an output to those of a host.
+fn add(folder: &Path, name: &str, output: &str) {
+    let file = folder.join(format!("{name}.txt"));
+    fs::write(&file, fs::read_to_string(&file).unwrap() + output).unwrap();
+}
+
+/// Some builds of lpfc give 30 where others give 32: no line for a device brings the two, the parameter does.
+#[test]
+fn the_parameter_makes_a_build_deeper_that_gives_less_than_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let emulex = ("lpfc", "lpfc_lun_queue_depth");
+    let lun = |name, depth| Shown { name, vendor: "DGC", depth, dsnro: depth, ..SOLIDFIRE };
+    for (name, depth) in [("a", 32), ("b", 32), ("c", 30)] {
+        host(folder.path(), name, emulex, &[lun("naa.1", depth), lun("naa.2", depth)]);
+    }
+    let report = json(folder.path(), &[]);
+    let plans = report["plans"].as_array().unwrap();
+    assert_eq!((plans.len(), &plans[0]["host"]), (1, &"c".into()), "{report:#}");
+    let plan = &plans[0]["plan"];
+    let set = "esxcli system module parameters set -m lpfc -p lpfc_lun_queue_depth=32";
+    assert_eq!((texts(&plan["now"]), texts(&plan["before_reboot"])), (vec![], vec![set]));
+    let dsnro = ["1", "2"].map(|of| format!("esxcli storage core device set -d naa.{of} -O 32"));
+    assert_eq!(texts(&plan["after_reboot"]), dsnro);
+    assert_eq!(plans[0]["refused"], serde_json::json!([]));
+}
+
+/// An adapter whose driver is in no table: that is told by its name, and no line lowers what is nearer to its vendor's
+/// depth, because another host cannot be made as deep.
+#[test]
+fn a_driver_that_is_not_known_is_named_and_lowers_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = ("qedf", "qedf_depth");
+    for (name, depth) in [("a", 64), ("b", 32)] {
+        let lun = Shown { vendor: "COMPELNT", model: "Compellent Vol", depth, ..SOLIDFIRE };
+        host(folder.path(), name, unknown, &[lun]);
+    }
+    let report = json(folder.path(), &[]);
+    let said = &report["vendors"][0];
+    assert_eq!((&said["value"], &said["lines"]), (&"255".into(), &serde_json::json!([])));
+    assert_eq!(said["bound"], "driver qedf of b is not known, and gives 32");
+    let said = settings(folder.path(), &[]).out;
+    assert!(
+        said.contains("\na, b: driver qedf is not known, and what it gives devices\n"),
+        "{said}"
+    );
+    assert!(!said.contains("adapter list") && !said.contains("-m 32"), "{said}");
+    let set = "storage core device set -d naa.6f47acc1 -m 128";
+    let [_, _, why] = planned(&json(folder.path(), &["--set", set]), "a");
+    assert!(why[0].contains("driver qedf is not known"), "{why:?}");
+    // No host is held down by another one's driver either: 256 is what the vendor says, and one has it.
+    let folder = tempfile::tempdir().unwrap();
+    host(folder.path(), "a", QLOGIC, &[SOLIDFIRE]);
+    host(folder.path(), "b", ISCSI, &[Shown { depth: 256, dsnro: 256, ..SOLIDFIRE }]);
+    assert!(advised(&json(folder.path(), &[])).is_empty());
+}
+
+/// What only software iSCSI uses is not compared with hosts that have none, nor set there.
+#[test]
+fn an_option_of_a_transport_counts_hosts_that_have_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, driver, size) in
+        [("fc1", QLOGIC, 128), ("fc2", QLOGIC, 128), ("is1", ISCSI, 512), ("is2", ISCSI, 512)]
+    {
+        host(folder.path(), name, driver, &[]);
+        let option = format!("   Path: /ISCSI/MaxIoSizeKB\n   Int Value: {size}\n");
+        add(folder.path(), name, &option);
+    }
+    assert_eq!(json(folder.path(), &[])["differences"], serde_json::json!([]));
+    assert_eq!(json(folder.path(), &["--like", "is1"])["plans"], serde_json::json!([]));
+    let set = "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 256";
+    let report = json(folder.path(), &["--set", set]);
+    let hosts = report["plans"].as_array().unwrap().iter().map(|plan| &plan["host"]);
+    assert_eq!(hosts.collect::<Vec<_>>(), ["is1", "is2"]);
+    let said = settings(folder.path(), &["--set", &format!("fc*: {set}")]);
+    assert!(said.code == 2 && said.err.contains("no host has what it sets"), "{said:?}");
+}
+
+/// What is off its default on a host, and what others tell nothing of, is not taken for alike.
+#[test]
+fn what_some_hosts_do_not_tell_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        host(folder.path(), name, ISCSI, &[Shown { vendor: "DGC", depth: 128, ..SOLIDFIRE }]);
+    }
+    assert_eq!(settings(folder.path(), &[]).code, 0);
+    let option = |name, value, default| {
+        format!("   Path: {name}\n   Int Value: {value}\n   Default Int Value: {default}\n\n")
+    };
+    // What is at its default is not worth a word: the others are most likely at theirs.
+    add(folder.path(), "a", &option("/Disk/QFullThreshold", 8, 8));
+    assert_eq!(settings(folder.path(), &[]).code, 0);
+    add(folder.path(), "a", &option("/Disk/QFullSampleSize", 32, 0));
+    let iscsi = "Name        Current  Default  Min  Max  Settable  Inherit\n\
+                 ----------  -------  -------  ---  ---  --------  -------\n\
+                 DelayedAck  false    true     na   na   true      false\n";
+    add(folder.path(), "b", iscsi);
+    let said = settings(folder.path(), &[]);
+    let expected = "\nWhat is not told\n\
+        b, c: /Disk/QFullSampleSize, which is 32 on a, and 0 by default (`esxcli system settings advanced list`)\n\
+        a, c: DelayedAck, which is false on b, and true by default (`esxcli iscsi adapter param get`)\n\n\
+        What several hosts tell does not differ.\n";
+    assert!(said.code == 1 && said.out.ends_with(expected), "{said:?}");
+    let untold = &json(folder.path(), &[])["untold"][0];
+    let is = ["setting", "value", "default"].map(|key| untold[key].as_str().unwrap());
+    assert_eq!(is, ["/Disk/QFullSampleSize", "32", "0"]);
+    assert_eq!(untold["hosts"], serde_json::json!(["a"]));
+    assert_eq!(untold["silent"], serde_json::json!(["b", "c"]));
+    // As soon as all tell it, it is a difference like any other.
+    for name in ["b", "c"] {
+        add(folder.path(), name, &option("/Disk/QFullSampleSize", 0, 0));
+    }
+    let report = json(folder.path(), &[]);
+    assert_eq!(report["differences"][0]["setting"], "/Disk/QFullSampleSize");
+    assert_eq!(report["untold"].as_array().unwrap().len(), 1);
+}
+
 /// Writes a device as `storage nmp device list` shows it, with more outputs.
 fn nmp(folder: &Path, name: &str, (policy, config): (&str, &str), more: &str) {
     let text = format!(

@@ -72,7 +72,9 @@ pub struct DeviceFacts {
     pub lost_on_the_way: Vec<LostOnTheWay>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
-    /// The same of a device that it is known to have given up: all its commands fail (PDL).
+    /// The same of when no path leads to it, whether the host knows of that already or not.
+    pub cut_off: Vec<(i64, i64)>,
+    /// The same of when the array is known to have given it up: all its commands fail (PDL).
     pub lost: Vec<(i64, i64)>,
 }
 
@@ -282,6 +284,9 @@ pub struct ArrayFacts {
     pub name: String,
     /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
     pub service_ms: Option<f64>,
+    /// The part of that which a command of the mean size that is judged is on links of the array, in milliseconds; 0
+    /// where they have no limit.
+    pub wire_ms: f64,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing

@@ -21,6 +21,17 @@ pub enum Transport {
     Network,
 }
 
+impl Transport {
+    /// The transport that alone uses an option; `None` where several do, or no list of adapters tells who does.
+    #[must_use]
+    pub const fn of_option(option: Advanced) -> Option<Self> {
+        match option {
+            Advanced::IscsiMaxIoSizeKb => Some(Self::Iscsi),
+            _ => None,
+        }
+    }
+}
+
 /// An HBA driver.
 #[derive(PartialEq, Eq)]
 pub struct Driver {
@@ -32,6 +43,8 @@ pub struct Driver {
     pub parameter: Option<&'static str>,
     /// The depth per LUN without it.
     pub depth_default: u32,
+    /// The same in some builds, where these have another.
+    pub depth_of_some_builds: Option<u32>,
     /// The least value that the parameter takes.
     pub depth_min: u32,
     /// The greatest.
@@ -62,8 +75,12 @@ impl Driver {
         // the queue depth of the nfnic driver", document 214808).
         fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024).since(Version::V5_5),
         fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256).until(Version::V6_7),
-        // Emulex since 5.5: the default [S0], the range from memory; scripts use up to 254 [KB-PV].
-        fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5),
+        // Emulex since 5.5: the default [S0], the 30 of some builds and the range from memory; scripts use up to 254
+        // [KB-PV].
+        Self {
+            depth_of_some_builds: Some(30),
+            ..fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5)
+        },
         // Brocade [S0]: no range is documented; 256 is what S0 calls usual.
         fc("bfa", "Brocade", "bfa_lun_queue_depth", 32, 256),
         // Emulex FCoE: default from memory, and the usual most [S0].
@@ -80,8 +97,11 @@ impl Driver {
         // QLogic of 5.0 and 5.1: 64 [S0, QLA], up to 255 [SSP]; of ESX 3.x: 32 [S2, SSP].
         fc("qla2xxx", "QLogic", "ql2xmaxqdepth", 64, 255).until(Version::V5_1),
         fc("qla2300_707", "QLogic", "ql2xmaxqdepth", 32, 255).until(Version::V5_1),
-        // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP].
-        fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1),
+        // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP], and older builds gave 30 (from memory).
+        Self {
+            depth_of_some_builds: Some(30),
+            ..fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1)
+        },
         // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
         // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory). NVMe's
         // driver has this name from 7.0 on (README of github.com/vmware-samples/nvme).
@@ -192,6 +212,7 @@ const fn fc(
         what,
         parameter: Some(parameter),
         depth_default,
+        depth_of_some_builds: None,
         depth_min: 1,
         depth_max,
         adapter_depth: 2048,
@@ -209,6 +230,7 @@ const fn local(module: &'static str, what: &'static str, depth: u32, adapter_dep
         what,
         parameter: None,
         depth_default: depth,
+        depth_of_some_builds: None,
         depth_min: depth,
         depth_max: depth,
         adapter_depth,

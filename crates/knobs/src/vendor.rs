@@ -22,6 +22,8 @@ pub struct VendorAdvice {
     queue_full: Option<(u32, u32)>,
     /// How many hosts may share a device for it to be meant.
     hosts: u32,
+    /// Whether it is said of the array's protocol endpoints of vVols as well as of its LUNs.
+    endpoints: bool,
     /// The source of that.
     pub source: &'static str,
 }
@@ -30,7 +32,13 @@ impl VendorAdvice {
     /// Reference `esxi-host-stack.md` sections 3 and 4; what devices tell is from the table of multipath-tools
     /// [MPT], of Blockbridge and Datera from their own pages.
     pub const ALL: &'static [Self] = &[
-        Self { depth: Some(256), dsnro: Some(256), ..of("SolidFire", "SolidFir", "", "S4") },
+        // Said of a protocol endpoint, "for each device".
+        Self {
+            depth: Some(256),
+            dsnro: Some(256),
+            endpoints: true,
+            ..of("SolidFire", "SolidFir", "", "S4")
+        },
         // "I recommend not to": it stays at its default [S0].
         Self { dsnro: Some(DSNRO.default), ..of("Pure FlashArray", "PURE", "", "S0") },
         Self {
@@ -53,13 +61,13 @@ impl VendorAdvice {
         Self { queue_full: Some((32, 4)), ..of("HP 3PAR", "3PARdata", "VV", "3PAR") },
     ];
 
-    /// What is said of an array's devices.
+    /// What is said of an array's LUNs, or of its protocol endpoints.
     #[must_use]
-    pub fn of(vendor: &str, model: &str) -> Option<&'static Self> {
+    pub fn of(vendor: &str, model: &str, is_endpoint: bool) -> Option<&'static Self> {
         let is_it = |known: &&Self| {
             known.vendor.eq_ignore_ascii_case(vendor) && model.starts_with(known.model)
         };
-        Self::ALL.iter().find(is_it)
+        Self::ALL.iter().find(is_it).filter(|known| known.endpoints || !is_endpoint)
     }
 
     /// The same of a device that so many hosts share, as what sets it.
@@ -90,6 +98,7 @@ const fn of(
         dsnro: None,
         queue_full: None,
         hosts: u32::MAX,
+        endpoints: false,
         source,
     }
 }
@@ -114,22 +123,24 @@ mod tests {
     #[test]
     fn an_array_is_known_by_what_its_devices_tell() {
         let table = [
-            ("SolidFir", "SSD SAN", Some("SolidFire")),
-            ("NVMe", "Pure Storage FlashA", Some("Pure FlashArray")),
-            ("NVMe", "Samsung SSD", None),
-            ("NETAPP", "LUN C-Mode", Some("NetApp ONTAP")),
-            ("NETAPP", "INF-01-00", None),
-            ("DGC", "VRAID", None),
+            ("SolidFir", "SSD SAN", Some("SolidFire"), true),
+            ("PURE", "FlashArray", Some("Pure FlashArray"), false),
+            ("NVMe", "Pure Storage FlashA", Some("Pure FlashArray"), false),
+            ("NVMe", "Samsung SSD", None, false),
+            ("NETAPP", "LUN C-Mode", Some("NetApp ONTAP"), false),
+            ("NETAPP", "INF-01-00", None, false),
+            ("DGC", "VRAID", None, false),
         ];
-        for (vendor, model, array) in table {
-            let found = VendorAdvice::of(vendor, model).map(|advice| advice.array);
-            assert_eq!(found, array, "{vendor} {model}");
+        for (vendor, model, array, endpoints) in table {
+            let of = |is_endpoint| VendorAdvice::of(vendor, model, is_endpoint);
+            assert_eq!(of(false).map(|advice| advice.array), array, "{vendor} {model}");
+            assert_eq!(of(true).is_some(), endpoints, "{vendor} {model}");
         }
     }
 
     #[test]
     fn what_is_for_few_hosts_is_not_said_to_many() {
-        let advice = VendorAdvice::of("B*BRIDGE", "")
+        let advice = VendorAdvice::of("B*BRIDGE", "", false)
             .map(|advice| [4, 5].map(|hosts| advice.of_device(DeviceId(0), hosts).count()));
         assert_eq!(advice, Some([2, 0]));
     }

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use counters::{Op, Status, Time};
 
+use crate::percentiles::Percentiles;
+
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
@@ -14,6 +16,8 @@ pub enum Spread {
     Exponential,
     /// Lognormal with this coefficient of variation (above 0, at most 10).
     Lognormal(f64),
+    /// As percentiles that were published say, in units of the mean.
+    Percentiles(Percentiles),
 }
 
 /// How an array serves commands.

@@ -12,7 +12,9 @@
 //!
 //! A disk serves its commands in the order of their arrival here, as every station does, and has the
 //! shorter ways of an elevator: on one sweep over c places these are 1/(c + 2) of the span apart, one
-//! random place is a third of it from the next.
+//! random place is a third of it from the next. It chooses when it begins a command, among those that wait
+//! then: of n that are always outstanding n - 1, for the one that ends has been chosen before (so two are
+//! "equal to one deep" [MSR-DISK]).
 
 use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 use core::mem;
@@ -63,7 +65,7 @@ struct Disk {
     /// When it has served what it accepted, and where its head is then, in blocks.
     free: Time,
     head: u64,
-    /// When the last of these are served, fewer than the elevator has.
+    /// When the last of these are served, as many as the elevator has at most.
     ends: VecDeque<Time>,
 }
 
@@ -92,7 +94,9 @@ impl Disks {
         while disk.ends.front().is_some_and(|end| *end <= arrive) {
             disk.ends.pop_front();
         }
-        let way = place.abs_diff(disk.head) * 3 / (disk.ends.len() as u64 + 3);
+        // When the one under way has ended those behind it are to choose among, and this one.
+        let choice = disk.ends.len().max(1) as u64;
+        let way = place.abs_diff(disk.head) * 3 / (choice + 2);
         let sought_ns = self.seek_ns * root(way) / self.whole;
         let mut access_ns = sought_ns + u64::from(below_low(bits, self.turn_ns));
         if place >= disk.head {
@@ -100,7 +104,7 @@ impl Disks {
         }
         disk.head = place + bytes / BLOCK;
         disk.free = disk.free.max(arrive) + access_ns + transfer_ns(self.byte_ns, bytes);
-        if disk.ends.len() + 1 == self.elevator {
+        if disk.ends.len() == self.elevator {
             disk.ends.pop_front();
         }
         if self.elevator > 1 {
@@ -227,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Of c the ways are 3/(c + 2) as long, and the seeks the root of that.
+    /// Of c that wait the ways are 3/(c + 2) as long, and the seeks the root of that.
     #[test]
     fn an_elevator_shortens_the_seeks_of_what_waits() {
         let alone = mean_us(&mut disks(1, 1), 1_000, 146 << 30, 4096);

@@ -17,7 +17,9 @@ mod fabric;
 mod flash_cache;
 mod holes;
 mod initiator;
+mod normal;
 mod pace;
+mod percentiles;
 mod qos;
 mod queue;
 mod random;
@@ -42,6 +44,7 @@ pub use config::{
 pub use curve::ArrayUse;
 pub use flash_cache::{FlashCache, FlashCacheConfig};
 pub use initiator::Initiator;
+pub use percentiles::Percentiles;
 pub use request::Io;
 pub use switch::Switches;
 pub use workload::Workload;

@@ -1,13 +1,16 @@
 //! Quality of service of a volume as SolidFire enforces it: a token bucket that delays
-//! completions (reference `array-and-control.md`, sections 6.1 to 6.4).
+//! completions (reference `array-and-control.md`, sections 6.1 to 6.4; credit [KB-SF]).
 //!
 //! ```text
-//!   rate = burst while there is credit, else max     tokens are granted first come, first served
-//!   a second under max earns a second of credit, a second above max spends one
+//!   rate = max + what the credit has, at most burst     tokens are granted first come, first served
+//!   a second above max spends what it got above max     a second under max earns burst - max
 //! ```
 //!
-//! A second of max at whose end a command waits for tokens is not under it, even where tokens were idle at its
-//! beginning: the volume wants more and is held back (ruling). By the letter a load just above max that pauses for one
+//! So max 1,000, burst 1,500 and 60 s are a credit of 30,000: 60 s at 1,500, 120 s at 1,250. The documentation
+//! counts the same credit in seconds of burst, of which each second below max earns one.
+//!
+//! A second at whose end a command waits for tokens, at less than burst, is not under max, even where tokens were idle
+//! at its beginning: the volume wants more and is held back (ruling). By the letter a load just above max that pauses for one
 //! command would earn a second of burst in every other one.
 //!
 //! The bucket keeps time by the tokens it has granted: what waits for tokens is granted ahead of
@@ -52,12 +55,11 @@ pub(crate) struct Bucket {
     max: u64,
     burst: u64,
     cost: Cost,
-    /// What is left of `max` and of `burst` in this second.
-    max_now: u64,
-    burst_now: u64,
-    /// Seconds of burst.
-    credit: u32,
-    credit_max: u32,
+    /// What the array has of these rates for it in this second, at most.
+    now: u64,
+    /// Units times nanoseconds above `max`.
+    credit: u64,
+    credit_max: u64,
     /// Until when the tokens are granted.
     granted: Time,
     /// The second in which that is, and what was granted of it, in units times nanoseconds.
@@ -74,15 +76,15 @@ impl Bucket {
     pub(crate) fn new(qos: &Qos) -> Self {
         let max = u64::from(qos.max.max(1));
         let burst = u64::from(qos.burst).max(max);
+        let credit_max = ((burst - max) * SECOND).saturating_mul(u64::from(qos.burst_secs));
         Self {
             min: u64::from(qos.min).min(max),
             max,
             burst,
             cost: qos.cost,
-            max_now: max,
-            burst_now: burst,
-            credit: qos.burst_secs,
-            credit_max: qos.burst_secs,
+            now: burst,
+            credit: credit_max,
+            credit_max,
             granted: Time::ZERO,
             second: 0,
             used: 0,
@@ -127,8 +129,7 @@ impl Bucket {
 
     /// Its rate at a level, in [`STEPS`]: 0 at none, `min`, `max`, and `burst` where it has credit.
     pub(crate) fn rate_at(&self, level: u64) -> u64 {
-        let burst = if self.credit > 0 { self.burst } else { self.max };
-        let rates = [0, self.min, self.max, burst];
+        let rates = [0, self.min, self.max, self.burst.min(self.with_credit())];
         let (whole, part) = ((level / STEPS) as usize, level % STEPS);
         let low = rates[whole.min(3)];
         low + (rates[(whole + 1).min(3)] - low) * part / STEPS
@@ -136,13 +137,17 @@ impl Bucket {
 
     /// Leaves of its rates what they are at a level; a unit a second at least.
     pub(crate) fn set_level(&mut self, level: u64) {
-        self.max_now = self.rate_at(level.min(2 * STEPS)).max(1);
-        self.burst_now = self.rate_at(level).max(self.max_now);
+        self.now = self.rate_at(level).max(1);
     }
 
     /// Cost units a second that it grants now.
     pub(crate) fn rate(&self) -> u64 {
-        if self.credit > 0 { self.burst_now } else { self.max_now }
+        self.now.min(self.with_credit())
+    }
+
+    /// Cost units of a second in which all the credit is spent.
+    fn with_credit(&self) -> u64 {
+        self.max + self.credit / SECOND
     }
 
     /// Grants what is `owed` (units times nanoseconds) from the instant `at` on.
@@ -174,11 +179,12 @@ impl Bucket {
     }
 
     fn close_second(&mut self, waits: bool) {
-        match self.used.cmp(&(self.max * SECOND)) {
-            Ordering::Less if waits && self.credit == 0 => {}
+        let max = self.max * SECOND;
+        match self.used.cmp(&max) {
+            Ordering::Less if waits && self.with_credit() < self.burst => {}
             Ordering::Less => self.earn(1),
             Ordering::Equal => {}
-            Ordering::Greater => self.credit -= 1,
+            Ordering::Greater => self.credit = self.credit.saturating_sub(self.used - max),
         }
         self.second += 1;
         self.used = 0;
@@ -193,8 +199,8 @@ impl Bucket {
     }
 
     fn earn(&mut self, seconds: u64) {
-        let credit = u64::from(self.credit).saturating_add(seconds);
-        self.credit = credit.min(u64::from(self.credit_max)) as u32;
+        let earned = ((self.burst - self.max) * SECOND).saturating_mul(seconds);
+        self.credit = self.credit.saturating_add(earned).min(self.credit_max);
     }
 }
 
@@ -308,9 +314,36 @@ mod tests {
         for second in 0..5 {
             bucket.grant(Time(second * SECOND), 4096);
         }
-        assert_eq!(bucket.credit, 4);
+        assert_eq!(bucket.credit, 4 * 1_000 * SECOND);
         bucket.grant(Time(1_000 * SECOND), 4096);
-        assert_eq!(bucket.credit, 60);
+        assert_eq!(bucket.credit, 60 * 1_000 * SECOND);
+    }
+
+    /// The examples of NetApp [KB-SF]: max 1,000 and burst 1,500 store 30,000, of which a second at 1,500 uses 500,
+    /// one at 1,250 the half.
+    #[test]
+    fn a_second_above_max_spends_what_it_got_above_max() {
+        let qos = Qos { max: 1_000, burst: 1_500, ..BRONZE };
+        for (asked, lasts_secs) in [(1_500, 60), (1_250, 120), (1_100, 300)] {
+            let mut bucket = Bucket::new(&qos);
+            let is_held = |at: &u64| bucket.grant(Time(*at), 4096) > Time(at + MILLISECOND);
+            let first = (0..asked * 400).map(|n| n * SECOND / asked).find(is_held);
+            assert_eq!(first.map(|at| at / SECOND), Some(lasts_secs), "{asked}");
+        }
+    }
+
+    /// What is left of a credit lasts for less than a second at burst: 300 of 500.
+    #[test]
+    fn the_last_second_of_a_burst_gets_what_the_credit_has() {
+        let qos = Qos { max: 1_000, burst: 1_500, ..BRONZE };
+        let mut bucket = Bucket::new(&qos);
+        bucket.credit = 800 * SECOND;
+        let mut counts = [0; 4];
+        while let Some(count) = counts.get_mut((bucket.grant(Time::ZERO, 4096).0 / SECOND) as usize)
+        {
+            *count += 1;
+        }
+        assert_eq!(counts, [1_500, 1_300, 1_000, 1_000]);
     }
 
     /// Seventeen commands of 76 units a second are 1,292 units: a host's limit lets none of them earn credit, as many
@@ -318,21 +351,20 @@ mod tests {
     #[test]
     fn what_always_asks_for_more_than_max_earns_no_credit() {
         for a_second in 14..25 {
-            let mut bucket = Bucket::new(&BRONZE);
+            let mut bucket = Bucket::new(&Qos { burst_secs: 5, ..BRONZE });
             let came = (0..a_second * 200).map(|n| Time(n * SECOND / a_second));
             let last = came.map(|at| bucket.grant(at, 512 << 10)).last().unwrap();
-            // The credit of 60 seconds is spent, and then it is max: 13.2 a second.
-            let spent = a_second * 60;
-            let left = (a_second * 200 - spent) as f64 * 76.0 / 1_000.0;
-            let off = (last.0 as f64 / SECOND as f64 - 60.0) / left;
-            assert!((off - 1.0).abs() < 0.02, "{a_second}: {off}");
+            // The credit of 5,000 is spent, and all else is at max.
+            let expected = ((a_second * 200 - 1) as f64 * 76.0 - 5_000.0) / 1_000.0;
+            let off = last.0 as f64 / SECOND as f64 / expected;
+            assert!((off - 1.0).abs() < 0.002, "{a_second}: {off}");
         }
     }
 
     #[test]
     fn a_backlog_granted_ahead_spends_the_credit_that_there_will_be() {
         let mut bucket = Bucket::new(&BRONZE);
-        bucket.credit = 1;
+        bucket.credit = 1_000 * SECOND;
         // 76 units each: 2,000 in the first second, then 1,000 a second.
         let last = (0..100).map(|_| bucket.grant(Time::ZERO, 512 << 10)).last();
         let units = 99.0 * 76.0;

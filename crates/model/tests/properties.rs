@@ -3,9 +3,9 @@
 use counters::{Op, Status, Time};
 use model::{
     Access, Array, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Command,
-    Controllers, Cost, Disks, Front, Mix, Others, Outage, Qos, Queues, ReadCache, ServerQueue,
-    Service, SizeMix, Spread, Tier, VolumeConfig, Workload, WorkloadConfig, WriteCache,
-    WriteProtocol,
+    Controllers, Cost, Disks, Front, Mix, Others, Outage, Percentiles, Qos, Queues, ReadCache,
+    ServerQueue, Service, SizeMix, Spread, Tier, VolumeConfig, Workload, WorkloadConfig,
+    WriteCache, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -22,7 +22,11 @@ fn spread() -> impl Strategy<Value = Spread> {
     prop_oneof![
         Just(Spread::Constant),
         Just(Spread::Exponential),
-        any::<f64>().prop_map(Spread::Lognormal)
+        any::<f64>().prop_map(Spread::Lognormal),
+        (0.5..1.0_f64, 1.0..3.0_f64).prop_map(|(half, last)| {
+            let points = Percentiles::new(&[(0.5, half), (0.01, last)]);
+            points.map_or(Spread::Constant, Spread::Percentiles)
+        })
     ]
 }
 

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use counters::{MICROSECOND, SECOND, Status, Time};
 use knobs::{DEAD_AFTER_NS, RESERVE_HOLD_NS};
 use model::{
-    ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage, Qos,
-    Queues, ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig, WriteCache, WriteProtocol,
+    ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage,
+    Percentiles, Qos, Queues, ReadCache, ServerQueue, Service, Spread, Tier, VolumeConfig,
+    WriteCache, WriteProtocol,
 };
 
 use crate::{
@@ -333,24 +334,26 @@ fn service(table: &Table<'_>) -> Result<Service, Error> {
     match (kind.name(), disk) {
         ("servers", _) => Ok(Service::Servers {
             servers: kind.integer32(SERVERS)?,
-            mean_ns: table.need("service")?.positive_duration()?,
-            spread: spread(table)?,
+            mean_ns: mean(table)?,
+            spread: spread(table, mean(table)?)?,
             queue: queue(table)?,
             by: by_command(table)?,
             write_cache: write_cache(table)?,
         }),
         ("spindles", None) => Ok(Service::Spindles {
             spindles: kind.integer32(SERVERS)?,
-            mean_ns: table.need("service")?.positive_duration()?,
-            spread: spread(table)?,
+            mean_ns: mean(table)?,
+            spread: spread(table, mean(table)?)?,
             write_penalty: raid(table)?.0,
             write_cache: write_cache(table)?,
         }),
         ("spindles", Some(disk)) => disks(table, &kind, &disk),
         _ => {
+            let points = curve(&kind)?;
             let is_plain = table.get("spread").is_none() && table.get("variation").is_none();
-            let spread = if is_plain { Spread::Constant } else { spread(table)? };
-            Ok(Service::Curve(curve(&kind)?, spread, by_command(table)?))
+            let first_ns = points.first().map_or(1, |&(_, ns)| ns);
+            let spread = if is_plain { Spread::Constant } else { spread(table, first_ns)? };
+            Ok(Service::Curve(points, spread, by_command(table)?))
         }
     }
 }
@@ -400,8 +403,8 @@ fn tier(node: &Node<'_>) -> Result<Tier, Error> {
     Ok(Tier {
         share: table.need("share")?.parsed(units::percent)?,
         servers: table.need("servers")?.integer32(SERVERS)?,
-        mean_ns: table.need("service")?.positive_duration()?,
-        spread: spread(&table)?,
+        mean_ns: mean(&table)?,
+        spread: spread(&table, mean(&table)?)?,
         queue: queue(&table)?,
     })
 }
@@ -474,7 +477,19 @@ fn disks(table: &Table<'_>, kind: &Node<'_>, disk: &Node<'_>) -> Result<Service,
     }))
 }
 
-fn spread(table: &Table<'_>) -> Result<Spread, Error> {
+/// Mean nanoseconds of a server or spindle.
+fn mean(table: &Table<'_>) -> Result<u64, Error> {
+    table.need("service")?.positive_duration()
+}
+
+/// The spread around a mean.
+fn spread(table: &Table<'_>, mean_ns: u64) -> Result<Spread, Error> {
+    if let Some(node) = table.get("spread").filter(Node::is_table) {
+        if let Some(node) = table.get("variation") {
+            return Err(node.error("it does not go with percentiles, which say it"));
+        }
+        return percentiles(&node, mean_ns).map(Spread::Percentiles);
+    }
     let choices = [("constant", 0), ("exponential", 1), ("lognormal", 2)];
     let chosen = table.read("spread", |node| node.choice(&choices))?.unwrap_or(1);
     match (chosen, table.get("variation")) {
@@ -484,6 +499,42 @@ fn spread(table: &Table<'_>) -> Result<Spread, Error> {
         (0, None) => Ok(Spread::Constant),
         (_, None) => Ok(Spread::Exponential),
     }
+}
+
+/// Percentiles by their keys, and how many times of ten thousand are longer.
+const PERCENTILES: [(&str, f64); 6] = [
+    ("p50", 5_000.0),
+    ("p90", 1_000.0),
+    ("p95", 500.0),
+    ("p99", 100.0),
+    ("p999", 10.0),
+    ("p9999", 1.0),
+];
+
+/// A spread as it was published.
+fn percentiles(node: &Node<'_>, mean_ns: u64) -> Result<Percentiles, Error> {
+    let table = node.table(&PERCENTILES.map(|(key, _)| key))?;
+    table.need("p50")?;
+    let mut points: Vec<(f64, u64)> = Vec::new();
+    for (key, longer) in PERCENTILES {
+        let Some(node) = table.get(key) else { continue };
+        let time = node.positive_duration()?;
+        if points.last().is_some_and(|&(_, below)| time < below) {
+            return Err(node.error("it is shorter than the percentile before it"));
+        }
+        points.push((longer / 10_000.0, time));
+    }
+    if points.len() == 1 {
+        return Err(node.error("with `p50` give one above it, as `p99`"));
+    }
+    let of_mean = |&(longer, time): &(f64, u64)| (longer, time as f64 / mean_ns as f64);
+    Percentiles::new(&points.iter().map(of_mean).collect::<Vec<_>>()).map_err(|(least, most)| {
+        let [least, most] = [least, most].map(|mean| mean * mean_ns as f64 / 1e3);
+        let mean = mean_ns as f64 / 1e3;
+        node.error(&format!(
+            "with these percentiles the mean is {least:.1} to {most:.1}us, and it is {mean:.1}us"
+        ))
+    })
 }
 
 /// What a RAID has beside its data.
@@ -546,11 +597,10 @@ fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
 
 fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
     let named = table.named("qos")?;
-    let is_shared = table.get("qos_capacity").is_some();
-    named.into_iter().map(|(name, node)| Ok((name, policy(&node, is_shared)?))).collect()
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
 }
 
-fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
+fn policy(node: &Node<'_>) -> Result<Qos, Error> {
     let table = node.table(&["min", "max", "burst", "credit", "cost", "bandwidth"])?;
     let bytes_per_sec = bandwidth(&table, "bandwidth")?;
     let max = table.read("max", |node| node.integer32(1..=IOPS_MAX))?;
@@ -559,9 +609,6 @@ fn policy(node: &Node<'_>, is_shared: bool) -> Result<Qos, Error> {
         (None, Some(_)) => IOPS_MAX,
         (None, None) => table.need("max")?.integer32(1..=IOPS_MAX)?,
     };
-    if let (Some(node), false) = (table.get("min"), is_shared) {
-        return Err(node.error("it goes with the array's `qos_capacity`, which may be short"));
-    }
     let min = table.read("min", |node| node.integer32(0..=max))?.unwrap_or(0);
     let burst = table.read("burst", |node| node.integer32(max..=IOPS_MAX))?;
     let credit = table.read("credit", |node| Ok((node.duration()? / SECOND) as u32))?;

@@ -3,7 +3,7 @@
 use counters::sorted::sort_by_key;
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
+use counters::{AdapterId, DeviceKind, PathId, SECOND, Time, VdiskId};
 use engine::{AdapterConfig, Object, PathConfig};
 use knobs::{Allocation, Knob};
 use model::Controllers;
@@ -219,13 +219,27 @@ fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
     }
     for (host, events) in by_host {
         let mut rehearsal = Rehearsal::new(&hosts[host]).map_err(|m| events[0].node.error(&m))?;
-        for Placed { event, node } in events {
-            rehearsal
-                .event(&hosts[host], event.at, &event.action)
-                .map_err(|message| node.error(&message))?;
+        for (place, Placed { event, node }) in events.iter().enumerate() {
+            let rehearsed = rehearsal.event(&hosts[host], event.at, &event.action);
+            rehearsed.map_err(|message| {
+                let later = comes_later(&hosts[host], &event.action, &events[place..]);
+                node.error(&(message + &later.unwrap_or_default()))
+            })?;
         }
     }
     Ok(())
+}
+
+/// That the disk for which something is set is added only by one of the events that follow.
+fn comes_later(host: &Host, action: &Action, then: &[&Placed<'_>]) -> Option<String> {
+    let Action::Set(Knob::Allocation { vdisk, .. }) = *action else { return None };
+    let adds = |placed: &&&Placed<'_>| match placed.event.action {
+        Action::Attach(Object::Vdisk(id)) => id == vdisk,
+        Action::Attach(Object::Vm(vm)) => vm == host.config.vdisks[vdisk.index()].vm,
+        _ => false,
+    };
+    let at = then.iter().find(adds)?.event.at;
+    Some(format!(" before it is added at {} s", at.0 as f64 / SECOND as f64))
 }
 
 /// The controllers that an event means, and the array which has them.

@@ -23,7 +23,9 @@ impl Host {
             "adapter" => config.adapters[id].name.clone(),
             "device" => config.devices[id].name.clone(),
             "path" => config.paths[id].name.clone(),
-            _ => self.disk_name(VdiskId::new(id)),
+            "virtual machine" => config.vms[id].name.clone(),
+            "virtual disk" => self.disk_name(VdiskId::new(id)),
+            _ => id.to_string(),
         };
         match error {
             Error::InUse(noun, id) => format!("{noun} `{}` is in use", name(noun, *id)),
@@ -75,7 +77,7 @@ impl Rehearsal {
                 let object = Object::Vdisk(from);
                 self.part(host, at, Input::Detach { object, drain: true })
             }
-            Action::Set(knob) => self.set(at, knob),
+            Action::Set(knob) => self.part(host, at, Input::Set(knob)),
             Action::Reboot => self.input(at, Input::Reboot),
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
             Action::Path { path, up, by: DownBy::Event } => {

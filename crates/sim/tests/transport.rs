@@ -1,4 +1,4 @@
-//! A host's own ways to what it reaches: the link of its NFS client, and the windows of mounts and sessions.
+//! A host's own ways to what it reaches: the link of its NFS client, and the windows of mounts and iSCSI sessions.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn equal_guests_have_equal_parts_of_a_window() {
         found.iter().for_each(|share| close(*share, all / number as f64, 0.005));
     };
     let nfs = "[host.h]\n[datastore.ds]\nkind = \"nfs\"\nrpc_slots = 16";
-    let session = |more: &str| {
+    let nexus = |more: &str| {
         format!(
             "[host.h.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\niscsi = {{ window = 32 }}\n[datastore.ds]\n{more}"
         )
@@ -90,11 +90,11 @@ fn equal_guests_have_equal_parts_of_a_window() {
         )
     };
     equal(shares(nfs, &vms(4, 10, "ds")), 4, 16.0 / 2e-3);
-    equal(shares(&session("dsnro = 128"), &vms(3, 20, "ds")), 3, 32.0 / 2e-3);
-    equal(shares(&session("count = 2"), &vms(2, 30, "ds")), 2, 32.0 / 2e-3);
+    equal(shares(&nexus("dsnro = 128"), &vms(3, 20, "ds")), 3, 32.0 / 2e-3);
+    equal(shares(&nexus("count = 2"), &vms(2, 30, "ds")), 2, 32.0 / 2e-3);
 }
 
-/// A session is between two ports: twice as many at the array are twice as many windows, whatever else is said of them.
+/// An iSCSI session is between two ports: twice as many at the array are twice as many windows, whatever else is said of them.
 #[test]
 fn each_port_of_an_array_has_a_session_of_its_own() {
     for ports in 1..=3_u32 {

@@ -8,7 +8,9 @@ use clap::Args;
 use crate::{
     Result, json,
     output::Outputs,
-    settings::{self, Aim, Comparison, Fleet, Form, Model, advised, differences, plans, wanted},
+    settings::{
+        self, Aim, Comparison, Fleet, Form, Model, advised, differences, plans, untold, wanted,
+    },
     talk::say,
     text::clean,
 };
@@ -20,7 +22,7 @@ use crate::{
 /// of these; then one plan, every line in the
 /// order in which its host takes it, reboots together, with the way back (`kavg help docs/settings`).
 /// Nothing is changed on any host. Exit code: 0 when all are alike, 1 when something differs, is to be
-/// set, or is not as a vendor says, 2 when the input is bad.
+/// set, is not as a vendor says, or is off its default on some hosts and told by no other, 2 when the input is bad.
 #[derive(Args)]
 pub(crate) struct Settings {
     /// Files or folders, each called as its host, or folders of these: outputs of `esxcli storage core
@@ -59,8 +61,8 @@ impl Settings {
         let wanted = wanted(&fleet, &differences, &model, &self.set)?;
         let aim = if self.set.is_empty() { Aim::Alike } else { Aim::Lines };
         let plans = plans(&fleet, &wanted, aim);
-        let advised = advised(&fleet);
-        let comparison = Comparison { fleet, differences, uneven, advised, plans };
+        let (advised, untold) = (advised(&fleet), untold(&fleet));
+        let comparison = Comparison { fleet, differences, uneven, untold, advised, plans };
         match file {
             Some(file) => file.write(|file| {
                 self.print(&comparison, &mut StripStream::new(file as &mut dyn Write))
@@ -88,8 +90,8 @@ fn say_what_is_not_planned(comparison: &Comparison) {
     refused.iter().for_each(|one| say(&format!("not in the plan: {one}")));
     if refused.is_empty() && comparison.plans.is_empty() && !comparison.is_well() {
         say(
-            "nothing is planned: no value is that of most hosts (--like, --set), what differs has no line, or hosts are \
-             alike and not as vendors say; without --plan all of it is shown",
+            "nothing is planned: no value is that of most hosts (--like, --set), what differs has no line, hosts are \
+             alike and not as vendors say, or some do not tell all; without --plan all of it is shown",
         );
     }
 }

@@ -103,8 +103,9 @@ const COUNTERS: &[Words] = &[
         real host."),
     words(&["total", "p50", "p95", "p99"], "What the application sees.", "kavg's own: no esxtop has it, and \
         no capture of a real host. The mean hides what P99 shows."),
-    words(&["array", "array_rd", "array_wr"], "Near DAVG the time is the array's; far below it the fabric's, \
-        or a limit's on the volume. FlashArray's clock runs from a command's arrival to its answer: what a write \
+    words(&["array", "array_rd", "array_wr"], "Near DAVG the time is the array's; far below it the fabric's. \
+        What a command waits in the array, for its volume's limit too, is in it: FlashArray has service, queue, SAN and \
+        limit apart (qos_rate_limit_usec). FlashArray's clock runs from a command's arrival to its answer: what a write \
         waits until its data are sent is in ARRAY/wr [S0].", "kavg's own: on a real host ask the array."),
     words(&["dqlen_mean"], "DQLEN over the interval: between DSNRO and the full depth the limit went to and \
         fro, and esxtop's own DQLEN shows only where it ended.", "kavg's own: on a real host sample more \

@@ -420,6 +420,32 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        names: &["tails", "tail latency", "percentiles", "spread"],
+        title: "Tails: what the slowest commands see, which no mean tells",
+        sections: &[
+            (
+                "What it is",
+                "The same mean may hide a P99 of twice or of ten times of it. Where commands wait decides: with a queue before each \
+                server P95 is three times the mean, with one queue before all it is less, and a constant part shortens it.",
+            ),
+            (
+                "It shows",
+                "Not in esxtop, which has means: in vscsiStats' histograms, and in P50, P95 and P99 of a kavg run.",
+            ),
+            (
+                "In kavg",
+                "queue, overhead and spread of an array: \"lognormal\" with its variation, or percentiles as they were published, \
+                spread = { p50 = \"49us\", p95 = \"68us\", p99 = \"177us\" }, beside a mean. The scenarios tails, percentiles, \
+                measured-disk.",
+            ),
+            (
+                "Mind",
+                "A percentile of a device is of one depth: a deeper queue moves all of them. And a curve knows no order: \
+                beside a crowd a victim has the tail of all.",
+            ),
+        ],
+    },
+    Topic {
         names: &["tier", "tiering", "snapshot", "rebuild", "background load"],
         title: "Tiers, snapshots, rebuilds: what an array does with itself",
         sections: &[

@@ -3,9 +3,12 @@
 
 use counters::DeviceId;
 use counters::sorted::sort_by_key;
-use knobs::{Driver, Knob, PathPolicy, Target, Version};
+use knobs::{Advanced, Driver, Knob, PathPolicy, Target, Transport, Version};
 
-use super::{fleet::Fleet, host::DELAYED_ACK};
+use super::{
+    fleet::Fleet,
+    host::{DELAYED_ACK, Host},
+};
 
 /// What a host says of one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +34,15 @@ pub(crate) struct Uneven {
     pub(crate) array: String,
     /// The values, the most frequent first, with the devices that have each.
     pub(crate) values: Vec<(Value, Vec<DeviceId>)>,
+}
+
+/// What not all hosts tell of which it is, and those that do have set away from its default.
+pub(crate) struct Untold {
+    pub(crate) value: Value,
+    pub(crate) default: String,
+    /// Who has it so, and who tells nothing of it.
+    pub(crate) hosts: Vec<u32>,
+    pub(crate) silent: Vec<u32>,
 }
 
 impl Value {
@@ -220,6 +232,41 @@ pub(crate) fn differences(fleet: &Fleet) -> (Vec<Difference>, Vec<Uneven>) {
     let all = all(fleet);
     let uneven = uneven(fleet, &all);
     (all.into_iter().filter(|one| one.values.len() > 1).collect(), uneven)
+}
+
+/// What is off its default where it is told, and not told by all hosts that may have it.
+pub(crate) fn untold(fleet: &Fleet) -> Vec<Untold> {
+    let options = Advanced::TABLE.iter().map(|info| info.option).filter_map(|option| {
+        let may_have = |host: &Host| host.uses(option) && option.exists_in(host.version());
+        let told = |host: &Host| {
+            let value = host.value_of(option)?;
+            Some((
+                Value::Set(Knob::Advanced { option, value }),
+                host.default_of(option).to_string(),
+            ))
+        };
+        untold_of(fleet, may_have, told)
+    });
+    let may_delay = |host: &Host| host.delayed_ack.is_some() || host.has(Transport::Iscsi);
+    let delays = |host: &Host| Some((Value::DelayedAck(host.delayed_ack?), true.to_string()));
+    options.chain(untold_of(fleet, may_delay, delays)).collect()
+}
+
+/// The same of one thing: who may have it, and what a host says of it, with its default.
+fn untold_of(
+    fleet: &Fleet,
+    may_have: impl Fn(&Host) -> bool,
+    told: impl Fn(&Host) -> Option<(Value, String)>,
+) -> Option<Untold> {
+    let all = || (0..).zip(&fleet.hosts).filter(|(_, host)| may_have(host));
+    let mut is = all().filter_map(|(_, host)| told(host));
+    let (value, default) = is.find(|(value, default)| value.text() != *default)?;
+    let places = |is_meant: &dyn Fn(Option<Value>) -> bool| {
+        let own = all().filter(|(_, host)| is_meant(told(host).map(|(value, _)| value)));
+        own.map(|(place, _)| place).collect::<Vec<u32>>()
+    };
+    let (hosts, silent) = (places(&|own| own == Some(value)), places(&|own| own.is_none()));
+    (!silent.is_empty()).then_some(Untold { value, default, hosts, silent })
 }
 
 /// Arrays whose devices are not set alike. Which hosts differ does not matter: the value of most counts.

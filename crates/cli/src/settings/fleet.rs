@@ -9,9 +9,9 @@ use std::{
     thread,
 };
 
-use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
+use capture::{CoreDevice, Esxcli, HostOption, NmpDevice, ReadOptions, parse_outputs, read_output};
 use counters::{Counter, DeviceId, Kind};
-use knobs::{Advanced, Driver, ENABLE_PSP_LATENCY, Knob, VendorAdvice, Version, is_active_passive};
+use knobs::{Advanced, Driver, ENABLE_PSP_LATENCY, VendorAdvice, Version, is_active_passive};
 
 use super::host::{DELAYED_ACK, Device, Host, Module};
 use crate::{Result, captures};
@@ -36,7 +36,7 @@ pub(crate) struct Known {
     pub(crate) is_comparable: bool,
     /// Whether it is a protocol endpoint of vVols.
     is_endpoint: bool,
-    /// What the vendor of its array says, which is of LUNs.
+    /// What the vendor of its array says of such devices.
     pub(crate) advice: Option<&'static VendorAdvice>,
     /// How many hosts see it.
     pub(crate) hosts: u32,
@@ -121,8 +121,7 @@ impl Fleet {
             devices[seen.id.index()].hosts += 1;
         }
         for device in &mut devices {
-            let advice = VendorAdvice::of(&device.vendor, &device.model);
-            device.advice = advice.filter(|_| !device.is_endpoint);
+            device.advice = VendorAdvice::of(&device.vendor, &device.model, device.is_endpoint);
         }
         Ok(Self { hosts, devices, left_out })
     }
@@ -352,11 +351,12 @@ impl<'a> Reading<'a> {
                 self.parameters.extend(named);
             }
             Output::Esxcli(Esxcli::Options(options)) => {
-                for (path, value) in options {
+                for HostOption { path, value, default } in options {
                     self.host.forbids_latency |= path == ENABLE_PSP_LATENCY && value == 0;
-                    let option = Advanced::from_path(&path);
-                    let knob = option.map(|option| Knob::Advanced { option, value });
-                    knob.iter().for_each(|knob| self.host.set(knob));
+                    let Some(option) = Advanced::from_path(&path) else { continue };
+                    self.host.options.retain(|(own, _)| *own != option);
+                    self.host.options.push((option, value));
+                    self.host.defaults.extend(default.map(|default| (option, default)));
                 }
             }
             Output::Esxcli(Esxcli::Version(release)) => {
@@ -451,13 +451,31 @@ impl<'a> Reading<'a> {
                 self.host.drivers.push(Module::of(driver));
             }
         }
+        self.host.lists_adapters = !self.adapters.is_empty();
         if self.adapters.is_empty() {
             self.drivers_by_parameters();
         }
+        self.host.unknown_drivers = self.unknown_drivers();
         self.depths_of_modules();
         self.modules_of_devices();
         self.depths_in_force();
         self.host
+    }
+
+    /// Modules that are in no table of kavg's: those that shared devices are behind, or any where no driver is known.
+    fn unknown_drivers(&self) -> Vec<String> {
+        let is_used = |name: &str| {
+            let mut behind = self.paths.iter().filter(|(_, adapter)| adapter == name);
+            behind.any(|(id, _)| !self.local.contains(id))
+        };
+        let unknown = self.adapters.iter().filter(|(name, module)| {
+            let is_known = Driver::from_module(module).is_some();
+            !is_known && (self.host.drivers.is_empty() || is_used(name))
+        });
+        let mut unknown: Vec<String> = unknown.map(|(_, module)| module.clone()).collect();
+        sort(&mut unknown);
+        unknown.dedup();
+        unknown
     }
 
     /// Where no adapter is told, the drivers of which a parameter is.
@@ -505,23 +523,37 @@ impl<'a> Reading<'a> {
         for device in &mut self.host.devices {
             let told = found.iter().find(|(id, _)| *id == device.id).and_then(|(_, of)| *of);
             let is_local = self.local.contains(&device.id);
-            // Parameters are of LUNs: a namespace of NVMe has its depth of its controller [LIST8], a protocol
-            // endpoint not that of its driver [S4], and behind which adapter a device of HPP is no output tells.
+            // Parameters are of LUNs: a namespace of NVMe has its depth of its controller [LIST8], and behind
+            // which adapter a device of HPP is no output tells.
             let is_nvme = self.ids.known[device.id.index()].vendor == NVME;
-            let is_lun = device.is_nmp && !device.is_endpoint && !is_nvme;
+            let is_lun = device.is_nmp && !is_nvme;
             let guessed = if is_local { None } else { lone };
             device.module = if is_lun { told.unwrap_or(guessed) } else { None };
         }
     }
 
-    /// A driver gives what the deepest device behind it has, for a device may have been lowered and none can be
-    /// raised above it [QD254].
+    /// A driver gives what the deepest LUN behind it has, for one may have been lowered and none can be raised
+    /// above it [QD254]. A protocol endpoint that is as deep as that follows its driver, as those of [S4] did; any
+    /// other has a depth of its own [LAMW].
     fn depths_in_force(&mut self) {
         let host = &mut self.host;
         for (place, module) in host.drivers.iter_mut().enumerate() {
-            let behind = host.devices.iter().filter(|device| device.module == Some(place));
-            let deepest = behind.filter_map(|device| device.max_depth).max();
+            let (endpoints, luns): (Vec<_>, Vec<_>) = host
+                .devices
+                .iter_mut()
+                .filter(|device| device.module == Some(place))
+                .partition(|device| device.is_endpoint);
+            let deepest = luns.iter().filter_map(|device| device.max_depth).max();
+            let of_build = deepest.filter(|_| module.in_force.is_some());
+            if of_build.is_some() && of_build == module.driver.depth_of_some_builds {
+                // Its parameter is not set, and this build comes with another depth than most.
+                (module.depth, module.in_force) = (of_build, of_build);
+            }
             module.in_force = module.in_force.max(deepest).or(module.depth);
+            let gives = module.in_force.unwrap_or(module.driver.depth_default);
+            for endpoint in endpoints {
+                endpoint.module = endpoint.module.filter(|_| endpoint.max_depth == Some(gives));
+            }
         }
         for device in &mut host.devices {
             let gives = device.module.and_then(|module| host.drivers[module].in_force);

@@ -1,7 +1,7 @@
 //! A host as its outputs tell it: what it has, and what each thing is set to.
 
 use counters::DeviceId;
-use knobs::{Advanced, Driver, IoControl, Knob, PathPolicy, Version};
+use knobs::{Advanced, Driver, IoControl, Knob, PathPolicy, Transport, Version};
 
 /// A parameter of software iSCSI [ELA; reference `array-and-control.md` section 7.5].
 pub(super) const DELAYED_ACK: &str = "DelayedAck";
@@ -15,7 +15,13 @@ pub(crate) struct Host {
     /// Its release, as it says it.
     pub(crate) release: Option<String>,
     pub(crate) drivers: Vec<Module>,
+    /// Whether it lists its adapters: what is not in that list it does not have.
+    pub(crate) lists_adapters: bool,
+    /// The modules among them of which kavg knows nothing.
+    pub(crate) unknown_drivers: Vec<String>,
     pub(crate) options: Vec<(Advanced, u32)>,
+    /// The defaults of these, where it prints them.
+    pub(crate) defaults: Vec<(Advanced, u32)>,
     /// Whether it says that it permits no latency policy ([`knobs::ENABLE_PSP_LATENCY`]).
     pub(crate) forbids_latency: bool,
     /// Whether its software initiator delays acknowledgements.
@@ -116,7 +122,10 @@ impl Host {
             version: None,
             release: None,
             drivers: Vec::new(),
+            lists_adapters: false,
+            unknown_drivers: Vec::new(),
             options: Vec::new(),
+            defaults: Vec::new(),
             forbids_latency: false,
             delayed_ack: None,
             devices: Vec::new(),
@@ -128,12 +137,34 @@ impl Host {
         self.version.unwrap_or(Version::V7_0)
     }
 
+    /// Whether an option does anything there: one of software iSCSI does nothing where no adapter is of that.
+    pub(crate) fn uses(&self, option: Advanced) -> bool {
+        let transport = Transport::of_option(option).filter(|_| self.lists_adapters);
+        transport.is_none_or(|transport| self.has(transport))
+    }
+
+    /// Whether it is told that a driver of it has that transport.
+    pub(crate) fn has(&self, transport: Transport) -> bool {
+        self.drivers.iter().any(|own| own.driver.transport == transport)
+    }
+
+    pub(crate) fn value_of(&self, option: Advanced) -> Option<u32> {
+        let own = self.options.iter().find(|(own, _)| *own == option);
+        own.map(|(_, value)| *value)
+    }
+
+    /// The default of an option: as it prints it, or of its version.
+    pub(crate) fn default_of(&self, option: Advanced) -> u32 {
+        let printed = self.defaults.iter().find(|(own, _)| *own == option);
+        printed.map_or_else(|| option.default_in(self.version()), |(_, default)| *default)
+    }
+
     /// All that it is set to, and that has a line.
     pub(crate) fn knobs(&self) -> impl Iterator<Item = Knob> {
         let modules = self.drivers.iter().filter_map(|module| {
             Some(Knob::ModuleDepth { driver: module.driver, value: module.depth? })
         });
-        let options = self.options.iter();
+        let options = self.options.iter().filter(|(option, _)| self.uses(*option));
         let options = options.map(|&(option, value)| Knob::Advanced { option, value });
         modules.chain(options).chain(self.devices.iter().flat_map(Device::knobs))
     }
@@ -160,8 +191,7 @@ impl Host {
                 Some(Knob::ModuleDepth { driver, value })
             }
             Knob::Advanced { option, .. } => {
-                let (_, value) = self.options.iter().find(|(own, _)| *own == option)?;
-                Some(Knob::Advanced { option, value: *value })
+                Some(Knob::Advanced { option, value: self.value_of(option)? })
             }
             Knob::MaxQueueDepth { device, .. }
             | Knob::SchedNumReqOutstanding { device, .. }
@@ -205,10 +235,18 @@ impl Host {
         }
     }
 
-    /// Endpoints have the DSNRO of their option [LAMW], but for those that a line gave another.
+    /// Endpoints have the DSNRO of their option [LAMW], but for those that have another, as that of [S4].
+    pub(crate) fn follows_pesnro(&self, device: &Device) -> bool {
+        device.is_endpoint && device.dsnro == Some(self.pesnro())
+    }
+
+    fn pesnro(&self) -> u32 {
+        let own = self.value_of(Advanced::VvolPesnro);
+        own.unwrap_or_else(|| Advanced::VvolPesnro.default_in(self.version()))
+    }
+
     fn endpoints_follow(&mut self, pesnro: u32) {
-        let own = self.options.iter().find(|(own, _)| *own == Advanced::VvolPesnro);
-        let was = own.map_or_else(|| Advanced::VvolPesnro.default_in(self.version()), |own| own.1);
+        let was = self.pesnro();
         let follows = |device: &&mut Device| device.is_endpoint && device.dsnro == Some(was);
         self.devices.iter_mut().filter(follows).for_each(|device| device.dsnro = Some(pesnro));
     }

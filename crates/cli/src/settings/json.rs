@@ -47,6 +47,16 @@ pub(crate) fn render(comparison: &Comparison) -> Json {
             "values": values.collect::<Vec<_>>(),
         })
     });
+    let untold = comparison.untold.iter().map(|one| {
+        json!({
+            "kind": one.value.kind(),
+            "setting": one.value.what(),
+            "value": one.value.text(),
+            "default": one.default,
+            "hosts": one.hosts.iter().map(host).collect::<Vec<_>>(),
+            "silent": one.silent.iter().map(host).collect::<Vec<_>>(),
+        })
+    });
     let plans = comparison.plans.iter().map(|plan| {
         let refused = plan.refused.iter().map(|refused| {
             let device = refused.device.map(|id| fleet.name_of(id));
@@ -65,6 +75,7 @@ pub(crate) fn render(comparison: &Comparison) -> Json {
         "hosts": hosts.collect::<Vec<_>>(),
         "differences": differences.collect::<Vec<_>>(),
         "uneven": uneven.collect::<Vec<_>>(),
+        "untold": untold.collect::<Vec<_>>(),
         "vendors": comparison.advised.iter().flat_map(vendors).collect::<Vec<_>>(),
         "plans": plans.collect::<Vec<_>>(),
     })

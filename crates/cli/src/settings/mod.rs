@@ -18,7 +18,7 @@ mod table;
 mod vendors;
 mod wanted;
 
-pub(crate) use difference::{Difference, Uneven, differences};
+pub(crate) use difference::{Difference, Uneven, Untold, differences, untold};
 pub(crate) use fleet::Fleet;
 pub(crate) use json::render as render_json;
 pub(crate) use plan::{Aim, HostPlan, plans};
@@ -32,6 +32,7 @@ pub(crate) struct Comparison {
     pub(crate) fleet: Fleet,
     pub(crate) differences: Vec<Difference>,
     pub(crate) uneven: Vec<Uneven>,
+    pub(crate) untold: Vec<Untold>,
     pub(crate) advised: Vec<Advised>,
     pub(crate) plans: Vec<HostPlan>,
 }
@@ -42,8 +43,8 @@ impl Comparison {
         self.differences.is_empty() && self.plans.iter().all(HostPlan::is_empty)
     }
 
-    /// Whether that is so, and as vendors say.
+    /// Whether that is so, as vendors say, and told of all hosts where it is off its default.
     pub(crate) fn is_well(&self) -> bool {
-        self.is_alike() && self.advised.is_empty()
+        self.is_alike() && self.advised.is_empty() && self.untold.is_empty()
     }
 }

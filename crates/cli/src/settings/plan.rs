@@ -284,20 +284,25 @@ impl<'a> Planning<'a> {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
                 Some(reach) if self.is_driven(id) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
-                _ if self.host.device(id).is_some_and(|device| device.is_endpoint) => self.refuse(
-                    &knob,
-                    "it is a protocol endpoint of vVols, and nothing tells how deep it may be".into(),
-                ),
+                _ if self.host.device(id).is_some_and(|device| device.is_endpoint) => {
+                    self.refuse(&knob, format!("it {ENDPOINT}"));
+                }
                 _ if !self.host.device(id).is_some_and(|device| device.is_nmp) => self.refuse(
                     &knob,
                     "HPP or another plug-in has its paths, and nothing tells what their adapters give".into(),
                 ),
-                _ => self.refuse(
-                    &knob,
-                    "nothing tells which driver it is behind (`storage core adapter list`, `storage \
-                     nmp device list`)"
-                        .into(),
-                ),
+                _ => match &self.host.unknown_drivers[..] {
+                    [] => self.refuse(
+                        &knob,
+                        "nothing tells which driver it is behind (`storage core adapter list`, `storage \
+                         nmp device list`)"
+                            .into(),
+                    ),
+                    unknown => {
+                        let why = format!("driver {} is not known, and what it gives", unknown.join(", "));
+                        self.refuse(&knob, why);
+                    }
+                },
             }
         }
         if let Some(value) = dsnro {
@@ -316,12 +321,15 @@ impl<'a> Planning<'a> {
             Some(is) if refuses && value > is => {
                 let reach = self.reach(id);
                 if self.target.is_none() || reach.is_none_or(|reach| value > reach) {
-                    let sets = match self.host.device(id).is_some_and(|device| device.is_endpoint) {
-                        true => format!(
+                    let sets = match self.host.device(id) {
+                        Some(device) if self.host.follows_pesnro(device) => format!(
                             "{} sets DSNRO of a protocol endpoint",
                             Advanced::VvolPesnro.info().path
                         ),
-                        false => "set the depth of its driver as well".to_owned(),
+                        Some(device) if device.is_endpoint && device.module.is_none() => {
+                            format!("it {ENDPOINT}")
+                        }
+                        _ => "set the depth of its driver as well".to_owned(),
                     };
                     self.refuse(&knob, format!("its Device Max Queue Depth is {is}; {sets}"));
                     return;
@@ -454,6 +462,9 @@ impl<'a> Planning<'a> {
         }
     }
 }
+
+/// Of one that is not as deep as its driver lets LUNs be.
+const ENDPOINT: &str = "is a protocol endpoint of vVols, and nothing tells how deep it may be";
 
 /// When a line is typed.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use counters::DeviceId;
 
 use super::{
     Comparison,
-    difference::{Difference, Value},
+    difference::{Difference, Untold, Value},
     fleet::Fleet,
     plan::{HostPlan, Plan, Step},
 };
@@ -21,8 +21,9 @@ const ROWS: usize = 20;
 const NAMES: usize = 3;
 const LINES: usize = 6;
 
-/// Below what differs.
-const WITHOUT_LINE: &str = "useANO and DelayedAck are told alone: kavg has no line for them\n";
+/// Below what differs. When DelayedAck acts is from [KB-ACK].
+const WITHOUT_LINE: &str = "useANO and DelayedAck are told alone: kavg has no line for them (`esxcli iscsi adapter param set \
+                            -A ADAPTER -k DelayedAck -v false`, or true, acts after a reboot)\n";
 
 /// All of it.
 pub(crate) fn render(comparison: &Comparison) -> String {
@@ -38,11 +39,16 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     section("What vendors say", vendors(comparison));
     section("Not in the plan", refused(comparison));
     section("The plan", planned(comparison));
-    section("What is not told", lacks(fleet));
-    if comparison.is_alike() && !comparison.is_well() {
-        out.push_str("\nAll hosts are set alike, and not as vendors say.\n");
-    } else if comparison.is_alike() {
-        out.push_str("\nAll hosts are set alike, as far as their outputs tell.\n");
+    section("What is not told", lacks(fleet) + &untold(comparison));
+    if comparison.is_alike() {
+        let is_as_said = comparison.advised.is_empty();
+        let alike = match (comparison.untold.is_empty(), is_as_said) {
+            (true, true) => "All hosts are set alike, as far as their outputs tell.",
+            (true, false) => "All hosts are set alike, and not as vendors say.",
+            (false, true) => "What several hosts tell does not differ.",
+            (false, false) => "What several hosts tell does not differ, and is not as vendors say.",
+        };
+        out.push_str(&format!("\n{alike}\n"));
     } else if comparison.plans.iter().any(|plan| !plan.plan.is_empty()) {
         out.push_str(
             "\nEvery line and the way back: --plan esxcli, --plan powercli or --plan ansible.\n",
@@ -332,11 +338,52 @@ fn lacks(fleet: &Fleet) -> String {
             &|host| host.devices.iter().any(|device| device.dsnro.is_some()),
             "depth and DSNRO of devices (`esxcli storage core device list`)",
         ),
-        lists(&|host| !host.drivers.is_empty(), "drivers (`esxcli storage core adapter list`)"),
+        lists(
+            &|host| host.lists_adapters || !host.drivers.is_empty(),
+            "drivers (`esxcli storage core adapter list`)",
+        ),
+        unknown_drivers(fleet),
         lists(
             &|host| host.drivers.iter().all(|module| module.depth.is_some()),
             "what a driver's depth is set to (`esxcli system module parameters list -m MODULE`)",
         ),
     ]
     .concat()
+}
+
+/// Drivers that are in no table of kavg's, each with its hosts.
+fn unknown_drivers(fleet: &Fleet) -> String {
+    let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for host in &fleet.hosts {
+        for module in &host.unknown_drivers {
+            hosts.entry(module).or_default().push(&host.name);
+        }
+    }
+    let line = |(module, hosts): (&str, Vec<&str>)| {
+        format!(
+            "{}: driver {} is not known, and what it gives devices\n",
+            some(hosts.into_iter()),
+            clean(module)
+        )
+    };
+    hosts.into_iter().map(line).collect()
+}
+
+/// What is off its default on some hosts, of which others tell nothing.
+fn untold(comparison: &Comparison) -> String {
+    let line = |one: &Untold| {
+        let [hosts, silent] =
+            [&one.hosts, &one.silent].map(|hosts| names(&comparison.fleet, hosts));
+        let what = one.value.what();
+        let shown_by = match one.value {
+            Value::DelayedAck(_) => "iscsi adapter param get",
+            _ => "system settings advanced list",
+        };
+        format!(
+            "{silent}: {what}, which is {} on {hosts}, and {} by default (`esxcli {shown_by}`)\n",
+            one.value.text(),
+            one.default
+        )
+    };
+    comparison.untold.iter().map(line).collect()
 }

@@ -55,10 +55,12 @@ pub(crate) fn advised(fleet: &Fleet) -> Vec<Advised> {
 fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> Option<Advised> {
     let reach = seen.iter().map(reach).min()?;
     let mut otherwise: Vec<Otherwise<'_>> = Vec::new();
+    let mut lowers = false;
     for &(host, device) in seen {
         for said in advice.of_device(device.id, fleet.known(device.id).hosts) {
             let Some(is) = counts(host, &said) else { continue };
             let is_so = is == said || is == within(said, reach);
+            lowers |= number(within(said, reach)) < number(is) && number(is) <= number(said);
             let is_taken = || said.check(host.version()).is_ok();
             otherwise.extend((!is_so && is_taken()).then_some((said, is, (host, device))));
         }
@@ -68,7 +70,9 @@ fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> 
         .filter_map(|said| instead(said, &otherwise))
         .collect();
     let names = names(fleet, advice, &otherwise)?;
-    let lines = names.as_deref().map_or(Vec::new(), |names| lines(names, &otherwise, reach));
+    // A line is for all hosts: one that takes a device farther from what is said is none.
+    let typed = names.as_deref().filter(|_| !lowers);
+    let lines = typed.map_or(Vec::new(), |names| lines(names, &otherwise, reach));
     let bounds = otherwise.iter().any(|(said, ..)| *said != within(*said, reach));
     let bounded = seen.iter().find(|seen| bounds && self::reach(seen) == reach);
     let bound =
@@ -82,7 +86,13 @@ fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> 
                     own.others, own.driver.module, host.name
                 )
             }
-            None => format!("nothing tells which driver {} has, and it gives {reach}", host.name),
+            None => match &host.unknown_drivers[..] {
+                [] => format!("nothing tells which driver {} has, and it gives {reach}", host.name),
+                unknown => {
+                    let unknown = unknown.join(", ");
+                    format!("driver {unknown} of {} is not known, and gives {reach}", host.name)
+                }
+            },
         });
     Some(Advised { advice, said, names, lines, bound })
 }
@@ -112,11 +122,11 @@ fn names(
 ) -> Option<Option<String>> {
     let mut names = otherwise.iter().map(|(_, _, (_, device))| fleet.name_of(device.id));
     let first = names.next()?;
+    let star = if names.clone().all(|name| name == first) { "" } else { "*" };
     let common = names.fold(first, |common, name| {
         let same = common.char_indices().zip(name.chars()).find(|((_, one), other)| one != other);
         same.map_or(common, |((at, _), _)| &common[..at])
     });
-    let star = if common == first { "" } else { "*" };
     let is_own = |known: &Known| known.advice == Some(advice) || !known.name.starts_with(common);
     Some(fleet.devices.iter().all(is_own).then(|| format!("{common}{star}")))
 }
@@ -227,10 +237,11 @@ fn governed(host: &Host, knob: Knob) -> impl Iterator<Item = DeviceId> {
 /// host's.
 fn counts(host: &Host, said: &Knob) -> Option<Knob> {
     let is = host.is_set_to(said)?;
-    let option = |option| host.options.iter().find(|(own, _)| *own == option).map(|(_, is)| *is);
     match is {
         Knob::QueueFull { device, sample_size: 0, .. } => {
-            let of_host = option(Advanced::QFullSampleSize).zip(option(Advanced::QFullThreshold));
+            let of_host = host
+                .value_of(Advanced::QFullSampleSize)
+                .zip(host.value_of(Advanced::QFullThreshold));
             let (sample_size, threshold) = of_host.filter(|(size, _)| *size > 0).unwrap_or((0, 0));
             Some(Knob::QueueFull { device, sample_size, threshold })
         }

@@ -135,6 +135,9 @@ fn on(fleet: &Fleet, host: &Host, setting: &Setting) -> Result<Vec<Knob>> {
     ) {
         return Err(format!("--set {setting}: esxcli sets nothing of that kind on a host").into());
     }
+    if matches!(setting, Setting::Advanced { option, .. } if !host.uses(*option)) {
+        return Ok(Vec::new());
+    }
     let devices: Vec<Option<DeviceId>> = match setting.device() {
         None => vec![None],
         Some(name) => {

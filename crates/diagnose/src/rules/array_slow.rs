@@ -8,8 +8,8 @@ use counters::Counter;
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number, path_thrash,
-    slow_way, steady, sufferers, switch_link,
+    copies, crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number,
+    path_thrash, slow_way, steady, sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -26,6 +26,10 @@ pub(super) const RULE: Rule = Rule {
 
 /// Part of DAVG from which KAVG is worth a word.
 const HOST_PART: f64 = 0.25;
+/// DAVG in multiples of a command's own time, below which it is that time.
+const PLAIN: f64 = 2.0;
+/// Part of a command's own time that is most of it.
+const MOST: f64 = 0.5;
 /// Size from which the transfer itself takes its time.
 const LARGE_KIB: f64 = 256.0;
 
@@ -115,6 +119,7 @@ impl<'a> Slow<'a> {
             .spell(is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
+        let spell = spell.filter(|spell| !copies::are_all(device, &spell.samples));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
         plain
             .or_else(|| Self::slowed(device))
@@ -244,7 +249,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
     finding.evidence.extend(array.into_iter().flat_map(|array| known_evidence(array, samples)));
-    if is_known_to_be_slow(case, device, samples) {
+    let is_link = array.is_some_and(|array| is_slow_for_one(array, samples, davg));
+    if is_link || is_known_to_be_slow(case, device, samples) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg) * worst.why.weight();
@@ -364,10 +370,14 @@ fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize], davg: f64) -> 
     turns.or_else(|| known_rest(array, samples, davg))
 }
 
+/// Whether a command has the link to an array for itself, and takes most of its time there all the same.
+fn is_slow_for_one(array: &ArrayFacts, samples: &[usize], davg: f64) -> bool {
+    let is_alone = |alone: f64| davg < PLAIN * alone && array.wire_ms >= MOST * alone;
+    array.is_held_by_its_link(samples) && array.service_ms.is_some_and(is_alone)
+}
+
 /// What a known array does with its time.
 fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String> {
-    /// DAVG in multiples of a command's own time, below which it is that time.
-    const PLAIN: f64 = 2.0;
     let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
     let is_full = array.is_full(samples, davg);
     let [busy, link] = [&array.busy, &array.link_busy].map(|shares| share(shares, samples));
@@ -393,6 +403,12 @@ fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String
         (_, Some(link), _) if is_full => {
             Some(format!("the link to array {name} is {} % full", percent(link)))
         }
+        (_, Some(link), Some(alone)) if is_slow_for_one(array, samples, davg) => Some(format!(
+            "the link to array {name} is slow for commands of that size: one takes {} ms when nobody else sends any, \
+             nearly all of it on the link, which is in use {} % of the time",
+            number(alone),
+            percent(link)
+        )),
         (Some(busy), _, Some(alone)) if davg < PLAIN * alone => Some(format!(
             "array {name} takes {} ms for a command even when it has nothing else to do, and \
              works {} % of the time",
@@ -532,6 +548,13 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
             .uneven_ports(samples)
             .and_then(|_| path_changes::use_all_links(case.host, device, case.facts, false));
         return paths.into_iter().chain([ask_less(array, samples)]).collect();
+    }
+    if array.is_some_and(|(array, davg)| is_slow_for_one(array, samples, davg)) {
+        let what = "Widen the link to the array, or have guests send smaller commands: no other command is in the way.";
+        return vec![
+            changes::look(what, Vec::new())
+                .risking("Of smaller commands there are more.", "Set what was"),
+        ];
     }
     let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
     let mut fix = vec![changes::look(what, Vec::new())];

@@ -10,6 +10,7 @@ mod array_slow;
 mod at_rest;
 mod behind;
 mod command_window;
+mod copies;
 mod crowd;
 mod device_depth;
 mod dsnro;
@@ -92,6 +93,8 @@ pub(crate) enum Rank {
     Next,
     /// The shape of the commands costs time.
     Shape,
+    /// Nobody is slower for it yet.
+    Harmless,
 }
 
 impl Cause {

@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Path,
-    rank: |_| Rank::Fault,
+    rank: |finding| if finding.sufferers.is_empty() { Rank::Harmless } else { Rank::Fault },
     reads: &[Flow::COUNTERS, &[Counter::FailedCommands, Counter::Aborts]],
     find,
 };
@@ -429,6 +429,21 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at.name, "vmhba1:C0:T0:L0");
+    }
+
+    /// Whatever somebody waits for goes before a path that nobody misses: 31 of 32 threads wait for one slot, 5 ms each.
+    #[test]
+    fn a_lost_path_that_nobody_is_slower_for_comes_last() {
+        let mut bench = Bench::new(10);
+        bench.paths(2).path_share(|path, sample| match (path, sample) {
+            (_, 0..5) => 0.5,
+            (path, _) => path as f64,
+        });
+        bench.device("naa.1", 1).vm("a").iops(200.0).davg(5.0).kavg(155.0);
+        let findings = bench.findings();
+        let causes: Vec<_> = findings.iter().map(|finding| finding.cause).collect();
+        assert!(causes.len() > 1 && causes.last() == Some(&Cause::PathDown), "{causes:?}");
+        assert!(findings[0].sufferers[0].name == "a", "{causes:?}");
     }
 
     #[test]

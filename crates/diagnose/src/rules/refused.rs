@@ -100,7 +100,8 @@ fn what_helps(
     has_less: bool,
 ) -> Vec<Change> {
     let known = case.facts.device(device.flow.name);
-    let is_off = known.queue_full_sample_size == Some(0);
+    // A host that has the queue for itself only keeps its own commands back by it.
+    let is_off = known.queue_full_sample_size == Some(0) && queue.most.is_some();
     let is_unfair = has_less || queue.answer == Status::TaskSetFull;
     let throttle = (is_off && is_unfair).then(|| throttle(case, device, queue));
     let part = has_less.then(|| lower_to_part(case, device, queue)).flatten();
@@ -231,6 +232,25 @@ pub(super) mod tests {
             assert!(lines[0].ends_with("-d naa.1 -m 8"), "{lines:?}");
             assert!(lines[1].ends_with("-d naa.1 -s 32 -q 8"), "{lines:?}");
         }
+    }
+
+    /// Who sends less leaves places to others: there is none, and the host's own commands wait for them longer.
+    #[test]
+    fn a_host_that_has_the_queue_for_itself_is_not_to_be_throttled() {
+        let mut bench = Bench::new(12);
+        let vm = bench.device("naa.1", 64).vm("v");
+        vm.iops_when(|s| 4_000.0 + 2_000.0 * (s * 7 % 5) as f64)
+            .davg(0.75)
+            .kavg(5.0)
+            .sampled(|_| 5);
+        let lines = |queue| -> Vec<String> {
+            let finding = bench.only(Cause::HostWait, &before(queue));
+            assert!(finding.changes[0].what.contains("more than 4 places"), "{finding:?}");
+            finding.changes.into_iter().flat_map(|change| change.esxcli).collect()
+        };
+        assert_eq!(lines(full(4, 35.0)), [""; 0]);
+        let most = Some(("esx02".into(), 2.0));
+        assert!(lines(ArrayQueue { most, ..full(4, 35.0) })[0].ends_with("-s 32 -q 8"));
     }
 
     #[test]

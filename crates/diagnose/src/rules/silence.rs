@@ -22,8 +22,12 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Commands that must be outstanding: a single one may be a long one.
+/// Commands that must be outstanding: a single one may be a long one, or wait for a limit.
 const OUTSTANDING: f64 = 2.0;
+/// Seconds after load from which on a single one is neither: in the host, where even a command of 512 KiB has
+/// waited for the lowest limit by then, and below it, where a guest gives up what takes so long (Linux [KB-TO]).
+const QUEUED_S: f64 = 4.5;
+const ALONE_S: f64 = 30.0;
 
 /// The part of the samples that has the quick commands.
 const QUICK: f64 = 0.1;
@@ -41,11 +45,21 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
-    let silent = |sample: usize| is_silent(case, device, sample);
-    let mut runs = every.split(|sample| !silent(*sample)).filter(|run| !run.is_empty());
-    let lasts = runs.any(|run| lasts(case, device, run));
-    let spell = Spell::any(&every, |s| lasts && silent(s) || stalls(case, device, s))?;
-    judge(case, device, &spell)
+    let runs = |least: f64| {
+        let silent = every.split(move |sample| !is_silent(case, device, *sample, least));
+        silent.filter(|run| !run.is_empty())
+    };
+    let least = if runs(1.0).any(|run| lasts_alone(case, device, run)) {
+        1.0
+    } else if runs(OUTSTANDING).any(|run| lasts(case, device, run)) {
+        OUTSTANDING
+    } else {
+        f64::INFINITY
+    };
+    let silent = |sample| is_silent(case, device, sample, least);
+    let spell = Spell::any(&every, |s| silent(s) || stalls(case, device, s))?;
+    let still: Vec<usize> = spell.samples.iter().copied().filter(|&s| silent(s)).collect();
+    judge(case, device, &spell, &still)
 }
 
 /// Whether a device gives no answer in a part of a sample, or is known to give none: what waits
@@ -54,26 +68,41 @@ pub(super) fn stalls(case: &Case<'_>, device: &Device<'_>, sample: usize) -> boo
     device.stalled_s.contains_key(&sample) || is_known(case, device, sample)
 }
 
-/// Whether samples without an answer are none of chance. A device of which even the quick commands
-/// take longer than that, there or in several samples in the host, is slow, and answers.
+/// Whether samples without an answer are none of chance.
 fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
-    let gavg_ms = device.busy.iter().map(|&sample| device.flow.gavg(sample));
-    let usual_ms = quantile(gavg_ms, QUICK).filter(|_| device.busy.len() >= LASTING);
-    let quickest_ms =
-        [Some(device.quickest_ms), usual_ms].into_iter().flatten().filter(|ms| ms.is_finite());
-    if largest(quickest_ms).is_some_and(|ms| 1000.0 * seconds <= ms) {
+    if takes_longer(device, seconds) {
         return false;
     }
     let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING };
     run.len() >= AFTER_LOAD || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
 }
 
-fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+/// The same where a single command is outstanding: after load alone, for without any it may be one that is
+/// counted though nobody waits for it.
+fn lasts_alone(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
+    let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
+    let is_below = run.iter().any(|&sample| device.queue.actv.at(sample) != Some(0.0));
+    let least_s = if is_below { ALONE_S } else { QUEUED_S };
+    !device.busy.is_empty() && !takes_longer(device, seconds) && seconds >= least_s
+}
+
+/// Whether even the quick commands of a device take longer than that, there or in several samples in the host: it
+/// is slow, and answers.
+fn takes_longer(device: &Device<'_>, seconds: f64) -> bool {
+    let gavg_ms = device.busy.iter().map(|&sample| device.flow.gavg(sample));
+    let usual_ms = quantile(gavg_ms, QUICK).filter(|_| device.busy.len() >= LASTING);
+    let quickest_ms =
+        [Some(device.quickest_ms), usual_ms].into_iter().flatten().filter(|ms| ms.is_finite());
+    largest(quickest_ms).is_some_and(|ms| 1000.0 * seconds <= ms)
+}
+
+/// Whether nothing of a device completes in a sample though `least` commands are outstanding.
+fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize, least: f64) -> bool {
     let none = device.flow.commands.at(sample) == Some(0.0);
     let has_no_path = dead_paths(case, device.flow.name).is_some();
-    (none || only_the_hosts_own_fail(device, sample))
-        && inside(device, sample) >= Some(OUTSTANDING)
+    (none || only_the_hosts_own_fail(device, sample, least))
+        && inside(device, sample) >= Some(least)
         && !adaptive_throttling::rests(case, device, sample)
         && reservations::collide(device, sample) != Some(true)
         && (has_no_path || !waits_for_another(case, device, sample))
@@ -88,9 +117,9 @@ fn waits_for_another(case: &Case<'_>, device: &Device<'_>, sample: usize) -> boo
 
 /// Whether all that completes fails, and is the host's own: that it gives up on a device without paths
 /// after a while (`Misc.APDTimeout`) while those of VMs go on waiting [DOC-APD].
-fn only_the_hosts_own_fail(device: &Device<'_>, sample: usize) -> bool {
+fn only_the_hosts_own_fail(device: &Device<'_>, sample: usize, least: f64) -> bool {
     let mut vms = device.worlds.iter().filter(|world| !world.is_system);
-    let waits = vms.clone().any(|world| world.queue.sampled(sample) >= Some(OUTSTANDING));
+    let waits = vms.clone().any(|world| world.queue.sampled(sample) >= Some(least));
     let fails = device.flow.commands.at(sample).is_some_and(|commands| {
         commands > 0.0 && device.faults.failed.at(sample) >= Some(commands)
     });
@@ -103,32 +132,50 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
     device.queue.sampled(sample).or_else(actv)
 }
 
-/// Whether the array is known to give no answer in a sample in which there is somebody to be answered.
+/// Whether it is known that there is no answer in a sample in which there is somebody to be answered.
 fn is_known(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    let times = case.host.begin_ms(sample)..case.host.times_ms[sample];
-    let mut silent = case.facts.device(device.flow.name).silent.iter();
-    let is_asked = || inside(device, sample) >= Some(1.0) || device.flow.rate(sample) > Some(0.0);
-    silent.any(|(from, to)| *from < times.end && times.start < *to) && is_asked()
+    is_array_silent(case, device, sample) || is_cut_off(case, device, sample)
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
+/// Whether the array gives none then.
+fn is_array_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let is_asked = || inside(device, sample) >= Some(1.0) || device.flow.rate(sample) > Some(0.0);
+    is_among(case, sample, &case.facts.device(device.flow.name).silent) && is_asked()
+}
+
+/// Whether no path leads there, and nothing completes: what does in a part of a sample is told by its latency.
+fn is_cut_off(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    is_among(case, sample, &case.facts.device(device.flow.name).cut_off)
+        && device.flow.commands.at(sample) == Some(0.0)
+        && inside(device, sample) >= Some(1.0)
+}
+
+/// Whether a sample has a part of any of those times.
+fn is_among(case: &Case<'_>, sample: usize, times: &[(i64, i64)]) -> bool {
+    let (begin, end) = (case.host.begin_ms(sample), case.host.times_ms[sample]);
+    times.iter().any(|(from, to)| *from < end && begin < *to)
+}
+
+/// The finding about a device that gives no answer; `still` are the samples in which nothing completes.
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let inside = largest(samples.iter().filter_map(|&sample| inside(device, sample)))?;
     let aborts = largest(device.faults.aborts.over(samples));
     let mut finding = case.finding(Cause::Silence, device.object(), spell);
     let dead = dead_paths(case, name);
-    let is_known = samples.iter().any(|&sample| is_known(case, device, sample));
+    let any = |is: fn(&Case<'_>, &Device<'_>, usize) -> bool| {
+        samples.iter().any(|&sample| is(case, device, sample))
+    };
     let stalled =
         largest(samples.iter().filter_map(|sample| device.stalled_s.get(sample).copied()));
     let why = match dead {
-        _ if is_known => "its array is known to give no answer".into(),
+        _ if any(is_array_silent) => "its array is known to give no answer".into(),
         Some(1) => "its path is down".into(),
         Some(all) => format!("all its {all} paths are down"),
+        None if any(is_cut_off) => "no path to it works".into(),
         None if device.is_nfs => "as when the server or the network is gone".into(),
         None => "as when all paths are down".into(),
     };
-    let still: Vec<usize> =
-        samples.iter().copied().filter(|&s| is_silent(case, device, s)).collect();
     finding.sentence = match stalled {
         Some(seconds) if still.is_empty() => format!(
             "{name} did not answer for about {} s, {why}: so long all its slots were taken, though as \
@@ -136,12 +183,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             number(seconds)
         ),
         _ => format!(
-            "{name} does not answer: {} commands are outstanding and none completes, {why}.",
-            number(inside)
+            "{name} does not answer: {} outstanding and none completes, {why}.",
+            if inside > 1.0 {
+                format!("{} commands are", number(inside))
+            } else {
+                "one command is".into()
+            }
         ),
     };
     finding.standing = inside;
-    let rate = device.flow.mean_rate(if still.is_empty() { samples } else { &still });
+    let rate = device.flow.mean_rate(if still.is_empty() { samples } else { still });
     let rate = rate.unwrap_or_default();
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
@@ -152,7 +203,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         ("DAVG, at most", davg.filter(|ms| *ms > 0.0), "ms"),
         ("aborts per second, at most", aborts, "1/s"),
     ]));
-    if dead.is_some() || is_known {
+    if dead.is_some() || any(is_known) {
         finding.confidence = 0.99;
     } else {
         finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
@@ -458,6 +509,43 @@ mod tests {
         bench.only(Cause::IopsLimit, &limited("a:scsi0:1", 10));
         // One that lets three go in a row does not explain a row without any.
         bench.first(Cause::Silence, &limited("a:scsi0:1", 50));
+    }
+
+    /// A guest with one thread has one command outstanding, whatever is wrong.
+    #[test]
+    fn a_single_command_that_nothing_answers_is_silence_too() {
+        let one = |interval_s, silent: usize, queued: bool| {
+            let mut bench = Bench::new(silent + 2);
+            bench.interval_s(interval_s);
+            let out = move |s: usize| u32::from(s >= 2);
+            let vm = bench.device("naa.1", 64).vm("a").davg(1.0);
+            vm.iops_when(|s| if s < 2 { 1_000.0 } else { 0.0 });
+            vm.sampled(move |s| if queued { 0 } else { out(s) });
+            vm.queued(move |s| if queued { out(s) } else { 0 });
+            bench
+        };
+        // No path is left, so it waits in the host: 8 s.
+        let finding = one(1, 8, true).only(Cause::Silence, &Facts::default());
+        assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (8, "a"));
+        let told = "does not answer: one command is outstanding and none completes";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert!(one(1, 4, true).findings().is_empty(), "a limit may hold one so long");
+        // It is out: Linux gives it up after 30 s.
+        assert_eq!(one(5, 6, false).only(Cause::Silence, &Facts::default()).window.samples, 6);
+        assert!(one(5, 5, false).findings().is_empty(), "a long one");
+    }
+
+    #[test]
+    fn a_device_to_which_no_path_is_known_to_lead_is_silent_for_one_command() {
+        let mut bench = Bench::new(10);
+        let vm = bench.device("naa.1", 64).vm("a").davg(1.0);
+        vm.iops_when(|s| if s < 8 { 1_000.0 } else { 0.0 }).sampled(|_| 1);
+        let mut facts = Facts::default();
+        let from_ms = bench.recording().times_ms[8];
+        facts.devices.entry("naa.1".into()).or_default().cut_off = vec![(from_ms, i64::MAX)];
+        let finding = bench.only(Cause::Silence, &facts);
+        assert_eq!((finding.window.samples, finding.confidence), (2, 0.99));
+        assert!(finding.sentence.ends_with("no path to it works."), "{}", finding.sentence);
     }
 
     #[test]
