@@ -10,8 +10,8 @@
 //! counts the same credit in seconds of burst, of which each second below max earns one.
 //!
 //! A second at whose end a command waits for tokens, at less than burst, is not under max, even where tokens were idle
-//! at its beginning: the volume wants more and is held back (ruling). By the letter a load just above max that pauses for one
-//! command would earn a second of burst in every other one.
+//! at its beginning: the volume wants more and is held back (ruling). By the letter a load just above max that pauses for
+//! one command would earn a second of burst in every other one.
 //!
 //! The bucket keeps time by the tokens it has granted: what waits for tokens is granted ahead of
 //! time, second by second, so the answer is known when the command arrives. Where the array can do
