@@ -256,9 +256,8 @@ fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
 /// The move after which the worst datastore is best, of several alike that to the idlest; where none is worth it, why.
 ///
 /// Where datastores share an array, the first of many VMs that leaves a full queue takes nothing off it: what the others
-/// get is gained. So where no move takes enough off the worst one, that counts which takes most off a command of all, if
-/// latencies are more alike after it: enough is then half of what is moved, of many VMs each is little. Only VMs that were
-/// not moved yet: nobody goes to and fro.
+/// get is gained. So where no move takes enough off the worst one, that counts which takes most off a command of all: enough
+/// is then half of what is moved, of many VMs each is little. Only VMs that were not moved yet: nobody goes to and fro.
 fn best(
     asked: &Asked,
     now: &[Load],
@@ -309,7 +308,6 @@ fn best(
         let moved = vms.iter().find_map(|(vm, in_flight)| (*vm == step.vm).then_some(*in_flight));
         let share = moved.unwrap_or(0.0) / now.iter().map(Load::in_flight).sum::<f64>();
         of_all(&step.after) < (1.0 - GAINS.min(share / 2.0)) * of_all(now)
-            && fairness(&step.after) > fairness(now)
             && placed.iter().all(|(vm, _)| *vm != step.vm)
     };
     let measure: fn(&[Load]) -> f64 = if moves.iter().any(of_worst) {

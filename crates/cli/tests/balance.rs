@@ -213,7 +213,7 @@ fn queues_of_one_array_are_spread_though_the_worst_gains_nothing_at_first() {
                 [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[datastore.full]\n[datastore.free]\n\
                 [vm.db]\ncount = 8\ndisk.\"scsi0:0\".datastore = \"full\"\nworkload = { threads = 32 }\n";
     fs::write(&file, text).unwrap();
-    let said = kavg(&["balance", file.to_str().unwrap(), "--json"]);
+    let said = kavg(&["balance", file.to_str().unwrap(), "--imbalance", "1", "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let iops = |when: &str| {
