@@ -48,7 +48,7 @@ fn what_a_served_file_lacks_is_named() {
         (
             "[switch.s]\n[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba1]\ndriver = \"fnic\"\n",
             STORE,
-            "h.toml:2:9: key `switch`: it is for virtual time alone: `kavg run`",
+            "h.toml:2:2: key `switch`: it is for virtual time alone: `kavg run`",
         ),
         (
             "[host.h]\nnbd.socket = \"s\"\n[host.h.adapter.vmhba1]\ndriver = \"fnic\"\nswitch = \"s\"\n",
