@@ -354,6 +354,10 @@ const TOPICS: &[Topic] = &[
                 "In kavg",
                 "spindles of an array, with its disk, raid and an elevator: the scenarios spindles and parda-span.",
             ),
+            (
+                "Leave alone",
+                "Depths far above what the disks can choose from: throughput hardly rises, and each command waits longer.",
+            ),
         ],
     },
     Topic {
@@ -374,6 +378,10 @@ const TOPICS: &[Topic] = &[
                 "In kavg",
                 "write_cache, write_cache_size and read_cache of an array: the scenarios write-cache and tails. In a host's flash: kavg \
                 explain 'flash cache'.",
+            ),
+            (
+                "Leave alone",
+                "Depths, for writes into a cache that is full: they wait for the spindles, however many are sent.",
             ),
         ],
     },
