@@ -400,6 +400,10 @@ const TOPICS: &[Topic] = &[
                 or lower throughput.",
             ),
             ("In kavg", "ports, queue_limit and lun_queue_limit of an array: the scenario fan-in."),
+            (
+                "Leave alone",
+                "DSNRO and depths upwards: with more in the port's queue more is refused.",
+            ),
         ],
     },
     Topic {
