@@ -22,7 +22,8 @@ struct Step {
 }
 
 /// Measured on two cores: 2,409 s.
-const HOW_LONG: &str = "This takes about 40 minutes from nothing on two cores, a third of it to build.";
+const HOW_LONG: &str =
+    "This takes about 40 minutes from nothing on two cores, a third of it to build.";
 
 const STEPS: &[Step] = &[
     Step { arguments: "fmt --all --check", component: Some("rustfmt"), run: plain },

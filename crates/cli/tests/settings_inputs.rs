@@ -229,6 +229,33 @@ fn a_line_is_for_devices_of_the_vendor_alone() {
     assert_eq!((&said["names"], &said["lines"]), (&Value::Null, &serde_json::json!([])));
 }
 
+/// A file that was cut in the middle of a number tells another one, which would become every host's.
+#[test]
+fn what_was_cut_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        host(folder.path(), name, QLOGIC, &[SOLIDFIRE]);
+    }
+    let file = folder.path().join("b.txt");
+    let text = fs::read_to_string(&file).unwrap();
+    let (before, _) = text.rsplit_once("Device Max Queue Depth: ").unwrap();
+    fs::write(&file, format!("{before}Device Max Queue Depth: 6")).unwrap();
+    let said = settings(folder.path(), &["--like", "b"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("b.txt: it ends in the middle of a line"), "{}", said.err);
+}
+
+#[test]
+fn a_depth_of_nothing_is_planned_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    host(folder.path(), "a", QLOGIC, &[SOLIDFIRE]);
+    let report = json(folder.path(), &["--set", "storage core device set -d * -m 0"]);
+    let plan = &report["plans"][0];
+    assert_eq!(plan["plan"]["now"], Value::Array(Vec::new()), "{report}");
+    let why = plan["refused"][0]["why"].as_str().unwrap();
+    assert!(why.ends_with("allowed is 1 to what the driver gives"), "{why}");
+}
+
 #[test]
 fn no_line_of_nmp_is_planned_where_another_plug_in_has_the_paths() {
     let folder = tempfile::tempdir().unwrap();

@@ -632,7 +632,11 @@ impl Knob {
             },
             Self::PathPolicy { policy, .. } => check_policy(policy, version),
             Self::Allocation { allocation, .. } => allocation.check(),
-            Self::MaxQueueDepth { .. } | Self::DepthByLatency { .. } => Ok(()),
+            Self::MaxQueueDepth { value, .. } => refuse_if(value == 0, || {
+                "Unable to set device's max-queue-depth to 0: allowed is 1 to what the driver gives"
+                    .into()
+            }),
+            Self::DepthByLatency { .. } => Ok(()),
         }
     }
 }

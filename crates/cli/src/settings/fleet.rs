@@ -252,6 +252,11 @@ fn read_file(path: &Path) -> std::result::Result<Vec<Output>, Unread> {
     let text = read_output(path).map_err(|error| unread(error.to_string(), false))?;
     let outputs = parse_outputs(&path.display().to_string(), &text);
     let outputs = outputs.map_err(|error| unread(error.to_string(), error.line.is_none()))?;
+    // Of a number that was cut nobody sees what it was.
+    if !text.ends_with(['\n', '}', ']']) && !text.is_empty() {
+        let why = "it ends in the middle of a line, as what was cut does; collect it again, or end its last line";
+        return Err(unread(format!("{}: {why}", path.display()), false));
+    }
     Ok(outputs.into_iter().map(Output::Esxcli).collect())
 }
 
