@@ -371,7 +371,8 @@ impl<'a> Block<'a> {
     }
 
     fn nmp(&self) -> Result<NmpDevice, Error> {
-        let config = self.text("Path Selection Policy Device Config").unwrap_or_default();
+        let told = self.text("Path Selection Policy Device Config");
+        let config = told.as_deref().unwrap_or_default();
         let iops = config.split(['{', ',', ';', '}']).find_map(|part| part.strip_prefix("iops="));
         let paths = self.text("Working Paths").unwrap_or_default();
         let psp = self.text(PATH_POLICY);
@@ -381,9 +382,13 @@ impl<'a> Block<'a> {
             satp: self.text("Storage Array Type"),
             psp,
             round_robin_iops: iops.and_then(|iops| iops.parse().ok()),
-            policy: plug_in.map(|change| policy(change.policy(), &config)),
-            use_ano: config_field(&config, "useANO").map(|value| value == "1"),
-            preferred: config_field(&config, "preferred")
+            // Of Round Robin the plug-in alone does not say what it goes by.
+            policy: plug_in
+                .map(PolicyChange::policy)
+                .filter(|start| told.is_some() || !matches!(start, PathPolicy::RoundRobin { .. }))
+                .map(|start| policy(start, config)),
+            use_ano: config_field(config, "useANO").map(|value| value == "1"),
+            preferred: config_field(config, "preferred")
                 .filter(|path| !path.is_empty())
                 .map(String::from),
             working_paths: paths
@@ -622,6 +627,12 @@ mpx.vmhba0:C0:T0:L0
             working_paths: vec!["vmhba37:C1:T0:L4".into(), "vmhba37:C0:T0:L4".into()],
         };
         assert_eq!(parse_esxcli("nmp.txt", text), Ok(Esxcli::Nmp(vec![expected])));
+        let untold =
+            "naa.1\n   Path Selection Policy: VMW_PSP_RR\n   Working Paths: vmhba1:C0:T0:L1\n";
+        let Ok(Esxcli::Nmp(devices)) = parse_esxcli("nmp.txt", untold) else {
+            panic!("no devices")
+        };
+        assert_eq!((devices[0].psp.as_deref(), devices[0].policy), (Some("VMW_PSP_RR"), None));
     }
 
     #[test]
