@@ -257,7 +257,7 @@ fn at_rest(asked: &Asked, loads: &[Load]) -> Option<String> {
 ///
 /// Where datastores share an array, the first of many VMs that leaves a full queue takes nothing off it: what the others
 /// get is gained. So where no move takes enough off the worst one, that counts which takes most off a command of all: enough
-/// is then half of what is moved, of many VMs each is little. Only VMs that were not moved yet: nobody goes to and fro.
+/// is then half of what is moved, of many VMs each is little.
 fn best(
     asked: &Asked,
     now: &[Load],
@@ -266,7 +266,9 @@ fn best(
     let above = (0..now.len()).filter(|at| now[*at].p90_ms > Some(asked.latency_ms));
     let tried: Vec<(String, usize, usize)> = above
         .flat_map(|from| {
-            let vms = now[from].vms.iter().take(TRIED);
+            // Nobody goes to and fro: who was moved stays.
+            let stays = |vm: &str| placed.iter().any(|(moved, _)| moved == vm);
+            let vms = now[from].vms.iter().filter(move |(vm, _)| !stays(vm)).take(TRIED);
             vms.flat_map(move |(vm, _)| {
                 let others = (0..now.len()).filter(move |to| *to != from && !now[*to].is_out);
                 others.map(move |to| (vm.clone(), from, to))
@@ -308,7 +310,6 @@ fn best(
         let moved = vms.iter().find_map(|(vm, in_flight)| (*vm == step.vm).then_some(*in_flight));
         let share = moved.unwrap_or(0.0) / now.iter().map(Load::in_flight).sum::<f64>();
         of_all(&step.after) < (1.0 - GAINS.min(share / 2.0)) * of_all(now)
-            && placed.iter().all(|(vm, _)| *vm != step.vm)
     };
     let measure: fn(&[Load]) -> f64 = if moves.iter().any(of_worst) {
         moves.retain(of_worst);

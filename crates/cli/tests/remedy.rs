@@ -372,10 +372,15 @@ fn what_less_load_gives_is_in_the_ranges_of_a_capture() {
 }
 
 /// A volume that its policy holds looks like an array that is full: what a capture says of what is done about it
-/// has what is so in its scenario in its range, and the sentences say why it is wide.
+/// has what is so in its scenario in its range, and the sentences say why it is wide. The capture is of the window that the
+/// scenario is asked about, in which the credit is spent: a sample in which it ends is of both.
 #[test]
 fn the_policy_of_a_volume_is_in_the_ranges_of_a_capture() {
     let captured = Captured::new("s4-vmfs");
+    let (all, spent) = (captured.path("all.csv"), captured.path("host.csv"));
+    fs::rename(&spent, &all).unwrap();
+    let cut = ["capture", "cut", &all, "--from", "01/01/2020 00:01:15", "-o", &spent];
+    assert_eq!(kavg(&cut).code, 0);
     let text = captured.remedy(&[]).out;
     assert!(text.contains("held a volume to its rate by a policy"), "{text}");
     let of_capture: Value = serde_json::from_str(&captured.remedy(&["--json"]).out).unwrap();

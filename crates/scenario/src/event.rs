@@ -153,6 +153,7 @@ pub(crate) fn read(
         moved: BTreeMap::new(),
         controllers: controllers.collect(),
         found: BTreeMap::new(),
+        down: BTreeMap::new(),
     };
     let (mut events, mut given) = (Vec::new(), Vec::new());
     for (at, table) in tables {
@@ -253,6 +254,11 @@ fn controllers_of(table: &Table<'_>, site: &Site) -> Result<(usize, Controllers)
 /// Paths of hosts, what takes them down, and when that is found by what event.
 type Found<'a> = BTreeMap<(usize, PathId, DownBy), Vec<(Time, Node<'a>)>>;
 
+/// The reasons why a path of a host may be dead.
+fn reasons(host: usize, path: PathId) -> RangeInclusive<(usize, PathId, DownBy)> {
+    (host, path, DownBy::Event)..=(host, path, DownBy::Switch(usize::MAX))
+}
+
 /// What happens, with the paths that are found dead: they come first of what happens at a time.
 fn with_found<'a>(found: Found<'a>, events: Vec<Placed<'a>>) -> Vec<Placed<'a>> {
     let mut all: Vec<Placed<'a>> = Vec::new();
@@ -326,6 +332,8 @@ struct Course<'s, 'a> {
     /// Those of each array, and when they are out of order.
     controllers: Vec<Option<Controllers>>,
     found: Found<'a>,
+    /// Paths that are dead by an event or a switch, and when that is found.
+    down: BTreeMap<(usize, PathId, DownBy), Time>,
 }
 
 impl<'s, 'a> Course<'s, 'a> {
@@ -337,7 +345,11 @@ impl<'s, 'a> Course<'s, 'a> {
             "power" => self.power(table, deed),
             "migrate" => self.migrate(table, deed),
             "add" => self.change(table, deed, |object, _| Action::Attach(object)),
-            "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
+            "remove" => {
+                let actions =
+                    self.change(table, deed, |object, drain| Action::Detach { object, drain })?;
+                Ok(self.without_cuts(actions, at))
+            }
             "path" | "switch" => self.path(table, deed, at),
             "datastore" => self.datastore(table, deed),
             "controller" => self.controller(table, deed, at),
@@ -505,27 +517,64 @@ impl<'s, 'a> Course<'s, 'a> {
     }
 
     /// `state = "down"` or `"up"`, of paths or of a switch: what is up again before its driver has found it dead is never
-    /// found so.
+    /// found so. What is dead for two reasons is found so once, after the first of them began.
     fn path(&mut self, table: &Table<'_>, deed: &Node<'a>, at: Time) -> Actions {
         let up = table.need("state")?.choice(&STATES)?;
         let mut actions = Vec::new();
         for (by, host, path) in paths_of(table, deed, self.site)? {
+            if up {
+                self.mend((host, path, by), at);
+                actions.push((host, Action::Path { path, up, by }));
+                continue;
+            }
+            if self.down.contains_key(&(host, path, by)) {
+                continue;
+            }
             let adapter = self.site.hosts.hosts[host].config.paths[path.index()].adapter;
             let way = self.site.hosts.ways.of[host].get(adapter.index());
-            let found = at.0 + way.map_or(0, |way| way.dead_after_ns);
-            let times = self.found.entry((host, path, by)).or_default();
-            let is_cut = times.last().is_some_and(|(found, _)| *found > at);
-            if up && is_cut {
-                times.pop();
-            }
-            if up || found == at.0 {
+            let own = Time(at.0 + way.map_or(0, |way| way.dead_after_ns));
+            let others = self.down.range(reasons(host, path)).map(|(_, found)| *found);
+            let found = others.fold(own, Time::min).max(at);
+            self.down.insert((host, path, by), found);
+            if found == at {
                 actions.push((host, Action::Path { path, up, by }));
-            } else if !is_cut {
-                times.push((Time(found), deed.clone()));
+            } else {
+                let times = self.found.entry((host, path, by)).or_default();
+                times.push((found, deed.clone()));
                 actions.push((host, Action::Cut { path, by }));
             }
         }
         Ok(actions)
+    }
+
+    /// A path is dead for a reason less: if that was not found yet, it is not.
+    fn mend(&mut self, path: (usize, PathId, DownBy), at: Time) {
+        if self.down.remove(&path).is_some_and(|found| found > at) {
+            self.found.get_mut(&path).map(Vec::pop);
+        }
+    }
+
+    /// What is taken away while its driver has not found it dead gives back first what it was sent.
+    fn without_cuts(&mut self, actions: Vec<(usize, Action)>, at: Time) -> Vec<(usize, Action)> {
+        let mut all = Vec::new();
+        for (host, action) in actions {
+            let config = &self.site.hosts.hosts[host].config;
+            let is_gone = |path: PathId| match action {
+                Action::Detach { object: Object::Path(gone), .. } => gone == path,
+                Action::Detach { object: Object::Adapter(gone), .. } => {
+                    config.paths[path.index()].adapter == gone
+                }
+                _ => false,
+            };
+            let cut = self.down.iter().filter(|(_, found)| **found > at).map(|(key, _)| *key);
+            let cut: Vec<_> = cut.filter(|(of, path, _)| *of == host && is_gone(*path)).collect();
+            for key @ (_, path, by) in cut {
+                self.mend(key, at);
+                all.push((host, Action::Path { path, up: true, by }));
+            }
+            all.push((host, action));
+        }
+        all
     }
 
     /// `add` and `remove`: `{ vm = "web" }`, `{ vm = "web", disk = "scsi0:1" }`, `{ datastore = "ds" }`,
