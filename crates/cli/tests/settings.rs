@@ -523,7 +523,10 @@ fn outputs_of_a_host_may_lie_in_a_folder_of_its_name_or_in_folders_of_each_comma
     let folder = tempfile::tempdir().unwrap();
     for host in five() {
         let text = host.outputs();
-        let (devices, nmp) = text.split_at(text.find("   Device Display Name").unwrap() - 40);
+        // The name of a device has a line of its own.
+        let display = text.find("   Device Display Name").unwrap();
+        let at = text[..display - 1].rfind('\n').unwrap() + 1;
+        let (devices, nmp) = text.split_at(at);
         for (kind, text) in [("devices", devices), ("nmp", nmp)] {
             for path in [format!("each/{}/{kind}", host.name), format!("{kind}/{}.out", host.name)]
             {

@@ -162,7 +162,7 @@ const CABLE: &str = "host = \"h1\"\npath = \"vmhba1\"";
 #[test]
 fn a_switch_takes_all_paths_through_it_until_it_is_back() {
     type Events = &'static [(u32, &'static str, &'static str)];
-    let cases: [(&str, Events, &str); 7] = [
+    let cases: [(&str, Events, &str); 8] = [
         ("no event", &[], "11 11 11 11 11 11 11 11 11 11 11"),
         ("the other one", &[(1, RIGHT, "down")], "11 11 11 11 11 11 11 11 11 11 11"),
         ("for good", &[(1, LEFT, "down")], "11 00 00 20 20 20 20 20 20 20 20"),
@@ -178,9 +178,14 @@ fn a_switch_takes_all_paths_through_it_until_it_is_back() {
             "11 01 00 20 20 20 20 20 11 11 11",
         ),
         (
-            "and one that is mended before the switch is found dead",
+            "and one that is mended while the switch is dead: what was found dead and never came back stays so",
             &[(1, CABLE, "down"), (4, LEFT, "down"), (5, CABLE, "up")],
-            "11 01 01 21 20 00 20 20 20 20 20",
+            "11 01 01 21 20 20 20 20 20 20 20",
+        ),
+        (
+            "and one that is pulled before the switch is back: it is dead without a break, and found so once",
+            &[(1, LEFT, "down"), (2, CABLE, "down"), (2, LEFT, "up"), (7, CABLE, "up")],
+            "11 00 01 21 21 21 21 11 11 11 11",
         ),
     ];
     for (what, events, expected) in cases {
