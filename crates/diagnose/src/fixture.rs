@@ -53,6 +53,26 @@ pub(crate) struct VmBench {
     is_cut: bool,
 }
 
+/// A device with a world of a VM and one of a process of the host, in samples at these times, without a counter yet.
+pub(crate) fn beside_the_host(
+    process: &str,
+    times_ms: impl Iterator<Item = i64>,
+) -> (Recording, [EntityId; 3]) {
+    let mut recording = Recording::new("esx1".into());
+    recording.times_ms = times_ms.collect();
+    let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+    let vm = recording.add_entity(Entity::new(Kind::Vm, "a".into()));
+    let world = |process: Option<&str>, vm| Entity {
+        process: process.map(Into::into),
+        vm,
+        device: Some(device),
+        ..Entity::new(Kind::World, "world".into())
+    };
+    let of_vm = recording.add_entity(world(None, Some(vm)));
+    let own = recording.add_entity(world(Some(process), None));
+    (recording, [device, of_vm, own])
+}
+
 /// A virtual disk is known to have an IOPS limit.
 pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
     let known = VdiskFacts {

@@ -18,26 +18,16 @@ pub(super) fn are_all(device: &Device<'_>, samples: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use counters::{Counter, Entity, Kind, Recording};
+    use counters::Counter;
     use levels::Measured;
 
-    use crate::{Cause, Facts, Thresholds, diagnose};
+    use crate::{Cause, Facts, Thresholds, diagnose, fixture};
 
     /// Eight commands of 4 MiB at a time at 1,024 MiB/s: 256 a second that take 31.25 ms each, and carry `mib` a second.
     /// A VM does 100 a second of 4 KiB that take as long as told.
     fn beside_a_copy(mib: f64, vm_ms: f64) -> Vec<Cause> {
-        let mut recording = Recording::new("esx1".into());
-        recording.times_ms = (0..10).map(|sample| 1_000 * sample).collect();
-        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
-        let vm = recording.add_entity(Entity::new(Kind::Vm, "y".into()));
-        let world = |process: Option<&str>, vm| Entity {
-            process: process.map(Into::into),
-            vm,
-            device: Some(device),
-            ..Entity::new(Kind::World, "world".into())
-        };
-        let of_vm = recording.add_entity(world(None, Some(vm)));
-        let mover = recording.add_entity(world(Some("svmotion"), None));
+        let (mut recording, [device, of_vm, mover]) =
+            fixture::beside_the_host("svmotion", (0..10).map(|sample| 1_000 * sample));
         let rows = [
             (of_vm, 100.0, vm_ms, 0.4),
             (mover, 256.0, 31.25, mib),

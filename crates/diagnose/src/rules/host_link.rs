@@ -15,12 +15,12 @@ use super::{
     Case, Rank, Rule,
     adapter_queue::MOST as NAMED,
     changes,
-    known_wait::{COUNTS, KnownWait, MOST},
+    known_wait::{NO_DEEPER, OnLink},
     latency_evidence, number, sufferers,
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, HostLink, LevelKind, Object, Party, Queue,
-    Spell, Threshold, facts::share, mean, path_changes,
+    Threshold, mean, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -30,52 +30,27 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// The share of a link in use from which it is what holds the devices, whatever else takes its time.
-pub(super) const FULL: f64 = 0.9;
+type Held<'a> = OnLink<'a, HostLink>;
 
-/// A device whose commands wait for a link.
-struct Held<'a> {
-    device: &'a Device<'a>,
-    link: &'a HostLink,
-    spell: Spell,
-    davg_ms: f64,
-    /// The part of it on the link.
-    link_ms: f64,
-    /// The share of the link in use.
-    busy: f64,
-    /// Mean commands on the link.
-    inside: f64,
+fn held<'a>(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let link = case.facts.device(device.flow.name).link.as_ref()?;
+    Held::of(device, link, (link.time_ms, &link.busy))
 }
 
-impl<'a> Held<'a> {
-    /// As far as it counts: the samples in which commands take longer than they do without it.
-    fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
-        let link = case.facts.device(device.flow.name).link.as_ref()?;
-        let KnownWait { spell, davg_ms, free_ms, inside } =
-            KnownWait::of_device(device, link.time_ms)?;
-        let (link_ms, busy) = (davg_ms - free_ms, share(&link.busy, &spell.samples)?);
-        let least = if busy >= FULL { COUNTS } else { MOST };
-        let held = Self { device, link, spell, davg_ms, link_ms, busy, inside };
-        (link_ms >= least * davg_ms).then_some(held)
-    }
-
-    /// Whether the device is slow by any measure, were one command alone on the link.
-    fn is_slow(&self) -> bool {
-        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - self.device.surely_slow_ms(s)?);
-        self.device.flow.per_command(&self.spell.samples, excess_ms) >= Some(0.0)
-    }
+/// Whether a device is slow by any measure, were one command alone on the link.
+fn is_slow(held: &Held<'_>) -> bool {
+    let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - held.device.surely_slow_ms(s)?);
+    held.device.flow.per_command(&held.spell.samples, excess_ms) >= Some(0.0)
 }
 
 /// Whether a device is slow because of the link of a port of the host, and not of the array's as well.
 pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
-    Held::find(case, device).is_some_and(|held| {
-        held.link_ms >= MOST * held.davg_ms && !case.is_array_full(device, &held.spell.samples)
-    })
+    held(case, device).is_some_and(|held| held.explains(case))
 }
 
 /// What is to be left alone where the commands of a full device queue wait for a link as well.
 pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<String> {
-    let held = Held::find(case, device).filter(|held| held.inside > 1.0)?;
+    let held = held(case, device).filter(|held| held.inside > 1.0)?;
     Some(format!(
         "Do not raise the depth: {} commands that have left the queue are on {} already, and more would wait \
          there.",
@@ -86,7 +61,7 @@ pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut adapters: BTreeMap<&str, Vec<Held<'_>>> = BTreeMap::new();
-    for held in case.host.busy_devices().filter_map(|device| Held::find(case, device)) {
+    for held in case.host.busy_devices().filter_map(|device| held(case, device)) {
         adapters.entry(&held.link.adapter).or_default().push(held);
     }
     adapters.into_values().filter_map(|held| judge(case, held)).collect()
@@ -99,7 +74,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let least = least.map(|limits| limits.get(Threshold::Waiting)).fold(f64::INFINITY, f64::min);
     let Held { device, link, spell, davg_ms, link_ms, busy, .. } = worst;
     let waiting = held.iter().map(|held| held.inside).sum::<f64>() - busy;
-    if waiting < least && !held.iter().any(Held::is_slow) {
+    if waiting < least && !held.iter().any(is_slow) {
         return None;
     }
     let is_behind = |device: &Device<'_>| {
@@ -150,10 +125,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     }
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.causers = causers.iter().map(|causer| causer.party.clone()).collect();
-    finding.do_not = vec![
-        "Do not raise the depth of devices, nor DSNRO: more commands only wait for the same link."
-            .into(),
-    ];
+    finding.do_not = vec![NO_DEEPER.into()];
     Some(finding)
 }
 

@@ -261,7 +261,7 @@ mod tests {
 
     use crate::{
         Cause, Facts, Finding, Thresholds, diagnose,
-        fixture::{Bench, limited},
+        fixture::{self, Bench, limited},
     };
 
     #[test]
@@ -339,18 +339,8 @@ mod tests {
 
     #[test]
     fn what_the_host_gives_up_of_its_own_is_no_answer_to_vms() {
-        let mut recording = Recording::new("esx1".into());
-        recording.times_ms = (0..24).map(|sample| 5_000 * sample).collect();
-        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
-        let vm = recording.add_entity(Entity::new(Kind::Vm, "a".into()));
-        let world = |process: Option<&str>, vm| Entity {
-            process: process.map(Into::into),
-            vm,
-            device: Some(device),
-            ..Entity::new(Kind::World, "world".into())
-        };
-        let of_vm = recording.add_entity(world(None, Some(vm)));
-        let own = recording.add_entity(world(Some("vmfs"), None));
+        let (mut recording, [device, of_vm, own]) =
+            fixture::beside_the_host("vmfs", (0..24).map(|sample| 5_000 * sample));
         // No path from sample 6 on; from 12 on the host fails its own lock of each second at once.
         let put = |load: f64, waits: f64, fails: f64| -> Vec<f64> {
             let value = |sample| match sample {

@@ -11,13 +11,13 @@ use super::{
     Case, Rank, Rule,
     adapter_queue::MOST as NAMED,
     changes,
-    host_link::{FULL, Sender, causers, limit, senders},
-    known_wait::{COUNTS, KnownWait, MOST},
+    host_link::{Sender, causers, limit, senders},
+    known_wait::{NO_DEEPER, OnLink},
     latency_evidence, number, sufferers,
 };
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, SwitchLink, Threshold,
-    facts::share, path_changes,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, Threshold,
+    path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -27,43 +27,22 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// A device whose commands wait for the link of a switch.
-struct Held<'a> {
-    device: &'a Device<'a>,
-    link: &'a SwitchLink,
-    spell: Spell,
-    davg_ms: f64,
-    /// The part of it on the link.
-    link_ms: f64,
-    /// The share of the link in use.
-    busy: f64,
-    /// Mean commands on the link.
-    inside: f64,
-}
+type Held<'a> = OnLink<'a, SwitchLink>;
 
-impl<'a> Held<'a> {
-    /// As far as it counts: the samples in which commands take longer than they do without it.
-    fn find(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
-        let link = case.facts.device(device.flow.name).switch_link.as_ref()?;
-        let KnownWait { spell, davg_ms, free_ms, inside } =
-            KnownWait::of_device(device, link.time_ms)?;
-        let (link_ms, busy) = (davg_ms - free_ms, share(&link.busy, &spell.samples)?);
-        let least = if busy >= FULL { COUNTS } else { MOST };
-        let counts = link_ms >= least * davg_ms && inside >= device.limits.get(Threshold::Waiting);
-        counts.then_some(Self { device, link, spell, davg_ms, link_ms, busy, inside })
-    }
+fn held<'a>(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let link = case.facts.device(device.flow.name).switch_link.as_ref()?;
+    let held = Held::of(device, link, (link.time_ms, &link.busy))?;
+    (held.inside >= device.limits.get(Threshold::Waiting)).then_some(held)
 }
 
 /// Whether a device is slow because of the link of a switch, and not of the array's as well.
 pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
-    Held::find(case, device).is_some_and(|held| {
-        held.link_ms >= MOST * held.davg_ms && !case.is_array_full(device, &held.spell.samples)
-    })
+    held(case, device).is_some_and(|held| held.explains(case))
 }
 
 /// What is to be left alone where the commands of a full device queue wait for such a link as well.
 pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<String> {
-    let held = Held::find(case, device)?;
+    let held = held(case, device)?;
     Some(format!(
         "Do not raise the depth: {} commands that have left the queue are on the link of switch {} already, and more \
          would wait there.",
@@ -74,7 +53,7 @@ pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut switches: BTreeMap<&str, Vec<Held<'_>>> = BTreeMap::new();
-    for held in case.host.busy_devices().filter_map(|device| Held::find(case, device)) {
+    for held in case.host.busy_devices().filter_map(|device| held(case, device)) {
         switches.entry(&held.link.switch).or_default().push(held);
     }
     switches.into_values().filter_map(|held| judge(case, held)).collect()
@@ -121,10 +100,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     finding.changes = fix(case, &held, if others.is_empty() { &[] } else { causers });
     finding.sufferers = if others.is_empty() { all } else { others };
     most_first(&mut finding.sufferers, |party| party.slots);
-    finding.do_not = vec![
-        "Do not raise the depth of devices, nor DSNRO: more commands only wait for the same link."
-            .into(),
-    ];
+    finding.do_not = vec![NO_DEEPER.into()];
     Some(finding)
 }
 
