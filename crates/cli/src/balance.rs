@@ -109,13 +109,8 @@ impl Balance {
         Ok(Self { before, moves, ends })
     }
 
-    /// The moves as events of a scenario at that moment, as `copy` says it where it does: each VM goes to where it is last.
+    /// The moves as events of a scenario at that moment, as `copy` says it where it does.
     pub(crate) fn events(&self, asked: &Asked, at: Time, copy: Option<&str>) -> String {
-        let ends = self.moves.iter().enumerate().filter(|(index, step)| {
-            self.moves[index + 1..].iter().all(|later| later.vm != step.vm)
-        });
-        let begins = |vm: &str| self.moves.iter().find(|step| step.vm == vm).map(|step| step.from);
-        let moved = ends.map(|(_, step)| step).filter(|step| begins(&step.vm) != Some(step.to));
         let copy = copy.map_or_else(String::new, |keys| format!(", copy = {{ {keys} }}"));
         let event = |step: &Move| {
             let [vm, to] = [&*step.vm, &*asked.cluster[step.to]].map(|name| json!(name));
@@ -124,7 +119,7 @@ impl Balance {
                 "\n[[event]]\nat = \"{at_ms}ms\"\nvm = {vm}\nmigrate = {{ datastore = {to}{copy} }}\n"
             )
         };
-        moved.map(event).collect()
+        self.moves.iter().map(event).collect()
     }
 
     fn after(&self) -> &[Load] {
@@ -305,7 +300,7 @@ fn best(
         return Err(format!("no VM can go elsewhere: {refusal}"));
     }
     let of_worst = |step: &Move| worst(&step.after) < (1.0 - GAINS) * worst(now);
-    let of_all_alike = |step: &Move| {
+    let of_all_enough = |step: &Move| {
         let vms = &now[step.from].vms;
         let moved = vms.iter().find_map(|(vm, in_flight)| (*vm == step.vm).then_some(*in_flight));
         let share = moved.unwrap_or(0.0) / now.iter().map(Load::in_flight).sum::<f64>();
@@ -315,7 +310,7 @@ fn best(
         moves.retain(of_worst);
         worst
     } else {
-        moves.retain(of_all_alike);
+        moves.retain(of_all_enough);
         of_all
     };
     // Moves after which it is alike, as far as a copy is not worth the difference, differ in where they go: to the
@@ -333,10 +328,9 @@ fn best(
     })
 }
 
-/// Where VMs are that were moved, with another move.
+/// Where VMs are that were moved, with another one.
 fn with(placed: &[(String, usize)], vm: &str, to: usize) -> Vec<(String, usize)> {
-    let others = placed.iter().filter(|(name, _)| name != vm).cloned();
-    others.chain([(vm.to_owned(), to)]).collect()
+    placed.iter().cloned().chain([(vm.to_owned(), to)]).collect()
 }
 
 /// The datastores of the cluster over the window, with VMs where they were placed.
