@@ -564,6 +564,9 @@ impl<'s, 'a> Course<'s, 'a> {
                 Action::Detach { object: Object::Adapter(gone), .. } => {
                     config.paths[path.index()].adapter == gone
                 }
+                Action::Detach { object: Object::Device(gone), .. } => {
+                    config.paths[path.index()].device == gone
+                }
                 _ => false,
             };
             let cut = self.down.iter().filter(|(_, found)| **found > at).map(|(key, _)| *key);

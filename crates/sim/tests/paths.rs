@@ -238,6 +238,24 @@ fn a_path_is_not_found_dead_that_is_up_again() {
     }
 }
 
+/// What is taken away while its cable is out and not found so sends what it holds by the other path; a device that goes
+/// with its paths, which nobody uses, takes nothing from others.
+#[test]
+fn what_is_removed_before_it_is_found_dead_holds_nothing() {
+    let idle = "[datastore.idle]\ndevice = \"naa.2\"\n";
+    let remove = |what| format!("[[event]]\nat = \"20s\"\nremove = {what}\n");
+    let cases = [
+        (remove("{ adapter = \"vmhba1\" }"), [0.0, 1_000.0, 1_000.0]),
+        (remove("{ path = \"vmhba1:C0:T0:L0\" }"), [0.0, 1_000.0, 1_000.0]),
+        (format!("{idle}{}", remove("{ datastore = \"idle\" }")), [0.0, 0.0, 1_000.0]),
+    ];
+    for (rest, expected) in cases {
+        for seed in 1..=20 {
+            assert_eq!(failover("lpfc", &rest, seed).0, expected, "{rest}, seed {seed}");
+        }
+    }
+}
+
 /// A path that is removed and added comes back, though the array has still to do with what was asked back.
 #[test]
 fn what_is_added_again_comes_when_the_last_of_it_has_ended() {
