@@ -34,19 +34,14 @@ impl<'a> HostLinks<'a> {
                 add_bytes(bytes, value);
             }
         }
-        let share = |(bytes, rate): (Vec<[f64; 2]>, &u64)| {
-            let share = |bytes: [f64; 2]| (bytes[0].max(bytes[1]) / *rate as f64).min(1.0);
-            bytes.into_iter().map(share).collect()
-        };
-        this.busy = bytes.into_iter().zip(links).map(share).collect();
+        let busy = bytes.iter().zip(links).map(|(bytes, rate)| in_use(bytes, *rate as f64));
+        this.busy = busy.collect();
         this
     }
 
     /// The link that a path crosses.
     fn link(&self, path: usize) -> Option<usize> {
-        let initiator = &self.host.initiator;
-        let nexus = (*initiator.of_path.get(path)?)?;
-        initiator.nexuses[nexus as usize].link
+        self.host.initiator.nexus(path)?.link
     }
 
     /// What is known of the fullest that commands of a device cross, where a command is on it for so many
@@ -56,9 +51,7 @@ impl<'a> HostLinks<'a> {
         paths: impl Iterator<Item = PathId> + Clone,
         time_ms: f64,
     ) -> Option<HostLink> {
-        /// The share in use up to which a link has room for more.
-        const ROOM: f64 = 0.8;
-        let share = |link: usize| mean(self.busy[link].iter().copied()).unwrap_or_default();
+        let share = |link: usize| mean_use(&self.busy[link]);
         let used = paths.clone().filter(|path| self.used[path.index()]);
         let used = used.filter_map(|path| Some((self.link(path.index())?, path)));
         let (link, path) = used.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
@@ -76,6 +69,19 @@ impl<'a> HostLinks<'a> {
             is_slower: is_beside(&|own| rates[own] > rates[link]),
         })
     }
+}
+
+/// The share in use up to which a link has room for more.
+pub(crate) const ROOM: f64 = 0.8;
+
+/// The share in use in each sample of a link of so many bytes a second each way, over which these went each way.
+pub(crate) fn in_use(bytes: &[[f64; 2]], rate: f64) -> Vec<f64> {
+    bytes.iter().map(|[read, written]| (read.max(*written) / rate).min(1.0)).collect()
+}
+
+/// The share in use over all samples.
+pub(crate) fn mean_use(busy: &[f64]) -> f64 {
+    mean(busy.iter().copied()).unwrap_or_default()
 }
 
 /// Where a recording has what goes by the paths of a host of whose ways something is known.

@@ -360,8 +360,7 @@ impl Known<'_> {
     fn window(&self, id: DeviceId) -> Option<CommandWindow> {
         let Host { config, initiator, .. } = self.host;
         let windows = self.paths.get(&id)?.iter().filter_map(|path| {
-            let nexus = (*initiator.of_path.get(path.index())?)?;
-            Some((initiator.nexuses[nexus as usize].window?, config.paths[path.index()].adapter))
+            Some((initiator.nexus(path.index())?.window?, config.paths[path.index()].adapter))
         });
         let (takes, adapter) = windows.min()?;
         let adapter = &config.adapters[adapter.index()];
@@ -413,8 +412,7 @@ impl Known<'_> {
         let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
         let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
         let (loss, adapter) = self.paths.get(&id)?.iter().find_map(|path| {
-            let nexus = (*initiator.of_path.get(path.index())?)?;
-            Some((initiator.nexuses[nexus as usize].loss?, config.paths[path.index()].adapter))
+            Some((initiator.nexus(path.index())?.loss?, config.paths[path.index()].adapter))
         })?;
         let to = Detour::LostSegments {
             adapter: config.adapters[adapter.index()].name.clone(),

@@ -218,10 +218,8 @@ fn merged(report: &Report, index: usize) -> Vec<String> {
 fn unwindowed(report: &Report, index: usize) -> Vec<String> {
     let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
     let lines = views.flat_map(|(host, WindowView { counters_before, counters, .. })| {
-        let has_window = |id: usize| {
-            let nexus = host.initiator.of_path.get(id).copied().flatten();
-            nexus.is_some_and(|nexus| host.initiator.nexuses[nexus as usize].window.is_some())
-        };
+        let has_window =
+            |path| host.initiator.nexus(path).is_some_and(|nexus| nexus.window.is_some());
         let most = MAX_CMDS.default;
         host.config.adapters.iter().enumerate().filter_map(move |(id, adapter)| {
             let mut paths = host.config.paths.iter().enumerate();

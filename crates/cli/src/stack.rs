@@ -290,10 +290,10 @@ impl<'a> Rows<'a> {
     /// The adapter by whose port with a link commands to a device leave the one host that there is.
     fn by_link(&self, device: usize) -> String {
         let Host { config, initiator, .. } = self.host;
-        let mut paths = config.paths.iter().zip(&initiator.of_path);
-        let crossed = paths.find_map(|(path, nexus)| {
-            let nexus = (*nexus).filter(|_| path.device.index() == device)?;
-            initiator.nexuses[nexus as usize].link.map(|_| path.adapter)
+        let mut paths = config.paths.iter().enumerate();
+        let crossed = paths.find_map(|(id, path)| {
+            let nexus = initiator.nexus(id).filter(|_| path.device.index() == device)?;
+            nexus.link.map(|_| path.adapter)
         });
         let adapter = crossed.filter(|_| self.prefix.is_empty());
         adapter.map_or(String::new(), |id| format!(" by {}", config.adapters[id.index()].name))

@@ -5,7 +5,7 @@ use diagnose::SwitchLink;
 use levels::{Measured, mean};
 use scenario::{Host, Scenario};
 
-use crate::host_links::{PathRows, add_bytes};
+use crate::host_links::{PathRows, ROOM, add_bytes, in_use, mean_use};
 
 /// The links of the switches of a scenario.
 pub(crate) struct SwitchLinks<'a> {
@@ -38,11 +38,10 @@ impl<'a> SwitchLinks<'a> {
         for hosts in &mut hosts {
             sort_by(hosts, |a, b| b.1.total_cmp(&a.1));
         }
-        let share = |(bytes, switch): (Vec<[f64; 2]>, &scenario::Switch)| {
-            let rate = switch.link_bytes_per_sec.map_or(f64::INFINITY, |rate| rate as f64);
-            bytes.into_iter().map(|bytes| (bytes[0].max(bytes[1]) / rate).min(1.0)).collect()
-        };
-        let busy = bytes.into_iter().zip(&scenario.switches).map(share).collect();
+        let busy = bytes.iter().zip(&scenario.switches).map(|(bytes, switch)| {
+            in_use(bytes, switch.link_bytes_per_sec.map_or(f64::INFINITY, |rate| rate as f64))
+        });
+        let busy = busy.collect();
         Self { scenario, busy, hosts }
     }
 
@@ -54,11 +53,7 @@ impl<'a> SwitchLinks<'a> {
         (paths, is_used): (impl Iterator<Item = PathId> + Clone, impl Fn(PathId) -> bool),
         time_ms: f64,
     ) -> Option<SwitchLink> {
-        /// The share in use up to which a link has room for more.
-        const ROOM: f64 = 0.8;
-        let share = |switch: usize| {
-            mean(self.busy[switch].iter().map(|busy| Some(*busy))).unwrap_or_default()
-        };
+        let share = |switch: usize| mean_use(&self.busy[switch]);
         let fullest = |path: PathId| {
             crossed(host, path.index()).max_by(|a, b| share(*a).total_cmp(&share(*b)))
         };
@@ -77,8 +72,7 @@ impl<'a> SwitchLinks<'a> {
 
 /// The switches whose links a path crosses.
 pub(crate) fn crossed(host: &Host, path: usize) -> impl Iterator<Item = usize> {
-    let nexus = host.initiator.of_path.get(path).copied().flatten();
-    let crosses = nexus.map(|nexus| host.initiator.nexuses[nexus as usize].crosses);
+    let crosses = host.initiator.nexus(path).map(|nexus| nexus.crosses);
     crosses.into_iter().flatten().flatten().map(|switch| switch as usize)
 }
 

@@ -245,6 +245,14 @@ pub struct InitiatorConfig {
     pub of_path: Vec<Option<u32>>,
 }
 
+impl InitiatorConfig {
+    /// What is known of the nexus of a path, by the path's number on the host.
+    #[must_use]
+    pub fn nexus(&self, path: usize) -> Option<&NexusConfig> {
+        self.nexuses.get((*self.of_path.get(path)?)? as usize)
+    }
+}
+
 /// A nexus, as SCSI calls what two ports are to each other that talk: what paths have in common which end at one port
 /// of the host and one of an array. With iSCSI it is an iSCSI session; a mount of NFS is taken for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
