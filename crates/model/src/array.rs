@@ -46,6 +46,8 @@ pub struct Array {
     random: Random,
     volumes: Vec<Volume>,
     port_count: usize,
+    /// Whether any command to any of its volumes comes in at once, and by its one port.
+    is_open: bool,
     controllers: Option<Pair>,
     cluster: Option<Cluster>,
     /// Of each port, where they have a limit.
@@ -101,6 +103,9 @@ impl Array {
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
             port_count: config.queues.ports.max(1) as usize,
+            is_open: config.queues.ports <= 1
+                && !config.queues.are_limited()
+                && config.capacity.is_none(),
             controllers: config
                 .queues
                 .controllers
@@ -145,37 +150,17 @@ impl Array {
 
     #[inline(always)]
     fn take(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
-        let Command { volume, host, path, op, bytes, .. } = command;
+        let Command { host, op, bytes, .. } = command;
         let arrive = now + self.fabric.out_ns;
-        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
-            self.share(arrive);
-        }
-        let volume = &mut self.volumes[volume as usize];
-        let at = match self.port_count {
-            1 => 0,
-            ports => {
-                let at = Queues::port_of(host as usize, path as usize, ports);
-                if let Some(both) = &mut self.controllers {
-                    match both.hold(arrive, at, command.volume, carried.follows) {
-                        Ok(held) => self.fabric.held = held,
-                        Err(Unheld::Lost(at)) => return self.lose(at),
-                        Err(Unheld::Standby) => {
-                            return self.refuse(arrive, Status::CheckCondition(Sense::STANDBY));
-                        }
-                    }
-                }
-                at
-            }
+        let entered =
+            if self.is_open { Ok(0) } else { self.enter(arrive, &command, carried.follows) };
+        let at = match entered {
+            Ok(at) => at,
+            Err(answer) => return answer,
         };
-        let mut port = self.ports.get_mut(at);
-        let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
-        let refused = if is_full(port.as_deref_mut()) || is_full(volume.queue.as_deref_mut()) {
-            Some(self.full)
-        } else {
-            volume.conflicts(arrive, host).then_some(Status::ReservationConflict)
-        };
-        if let Some(status) = refused {
-            return self.refuse(arrive, status);
+        let volume = &mut self.volumes[command.volume as usize];
+        if volume.conflicts(arrive, host) {
+            return self.refuse(arrive, Status::ReservationConflict);
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
@@ -201,13 +186,40 @@ impl Array {
             policy.waited.wait_ns += granted.0.saturating_sub(done.0);
             done = done.max(granted);
         }
-        let queues = port.into_iter().chain(volume.queue.as_deref_mut());
-        queues.for_each(|queue| queue.enter(done));
+        if !self.is_open {
+            self.queues(at, command.volume).for_each(|queue| queue.enter(done));
+        }
         Answer {
             at: self.fabric.deliver(done, host, carried),
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// The port by which a command comes in, or the answer to one that does not.
+    fn enter(&mut self, arrive: Time, command: &Command, follows: bool) -> Result<usize, Answer> {
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
+            self.share(arrive);
+        }
+        let Command { volume, host, path, .. } = *command;
+        let at = Queues::port_of(host as usize, path as usize, self.port_count);
+        if let Some(both) = &mut self.controllers {
+            match both.hold(arrive, at, volume, follows) {
+                Ok(held) => self.fabric.held = held,
+                Err(Unheld::Lost(at)) => return Err(self.lose(at)),
+                Err(Unheld::Standby) => {
+                    return Err(self.refuse(arrive, Status::CheckCondition(Sense::STANDBY)));
+                }
+            }
+        }
+        let is_full = self.queues(at, volume).any(|queue| queue.is_full(arrive));
+        if is_full { Err(self.refuse(arrive, self.full)) } else { Ok(at) }
+    }
+
+    /// The queues of a port and a volume, where they have a limit.
+    fn queues(&mut self, port: usize, volume: u32) -> impl Iterator<Item = &mut Queue> {
+        let of_volume = self.volumes[volume as usize].queue.as_deref_mut();
+        self.ports.get_mut(port).into_iter().chain(of_volume)
     }
 
     /// Shares what it can do among its volumes for the second that has begun.
