@@ -529,8 +529,9 @@ fn percentiles(node: &Node<'_>, mean_ns: u64) -> Result<Percentiles, Error> {
     }
     let of_mean = |&(longer, time): &(f64, u64)| (longer, time as f64 / mean_ns as f64);
     Percentiles::new(&points.iter().map(of_mean).collect::<Vec<_>>()).map_err(|(least, most)| {
-        let [least, most] = [least, most].map(|mean| mean * mean_ns as f64 / 1e3);
-        let mean = mean_ns as f64 / 1e3;
+        // In tenths of microseconds, so that whichever is typed is taken.
+        let [least, most] = [least, most].map(|mean| mean * mean_ns as f64 / 1e2);
+        let (least, most, mean) = (least.ceil() / 10.0, most.floor() / 10.0, mean_ns as f64 / 1e3);
         node.error(&format!(
             "with these percentiles the mean is {least:.1} to {most:.1}us, and it is {mean:.1}us"
         ))
