@@ -13,7 +13,7 @@ pub(crate) fn asks(scenario: &Scenario, host: usize, window: &Window) -> Vec<Opt
     for work in scenario.workloads.iter().filter(runs) {
         let rate = match work.config.arrival {
             Arrival::Open { rate, .. } => Some(rate),
-            Arrival::Closed { rate, .. } => rate,
+            Arrival::Closed { rate, .. } => rate.map(|rate| rate.per_sec),
         };
         let asked = &mut all[work.vdisk.index()];
         *asked = asked.zip(rate).map(|(asked, rate)| asked + rate);

@@ -5,7 +5,7 @@ use alloc::{boxed::Box, collections::VecDeque};
 use counters::{Occupancy, Time};
 
 use crate::{
-    config::{Arrival, Spread, WAITING_MAX},
+    config::{Arrival, Ceiling, Spread, WAITING_MAX},
     pace::{Beat, Phases},
     random::Random,
     tags::Tags,
@@ -15,8 +15,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedLoop {
     think_ns: u64,
-    /// Holds the threads to a rate.
+    /// Holds the threads to a rate, and whether what was missed of it is made up for.
     beat: Option<Box<Beat>>,
+    makes_up: bool,
     /// Threads that think, by the end of it.
     thinking: VecDeque<(Time, u32)>,
     /// Threads that would issue.
@@ -60,11 +61,12 @@ impl Turn {
 }
 
 impl ClosedLoop {
-    fn new(threads: u32, think_ns: u64, rate: Option<f64>) -> Self {
+    fn new(threads: u32, think_ns: u64, rate: Option<Ceiling>) -> Self {
         let idle = Tags::full(threads);
         Self {
             think_ns,
-            beat: rate.map(|rate| Box::new(Beat::new(rate, Spread::Constant))),
+            beat: rate.map(|rate| Box::new(Beat::new(rate.per_sec, Spread::Constant))),
+            makes_up: rate.is_some_and(|rate| rate.makes_up),
             thinking: VecDeque::with_capacity(if think_ns > 0 { idle.len() } else { 0 }),
             idle,
             issue_at: Time::ZERO,
@@ -117,15 +119,14 @@ impl ClosedLoop {
         None
     }
 
-    /// Whether the workload is on and its rate allows another I/O, which it then counts. A rate
-    /// that was missed is not made up for.
+    /// Whether the workload is on and its rate allows another I/O, which it then counts.
     fn may_issue(&mut self, now: Time, phases: &Phases, random: &mut Random) -> bool {
         let on_ns = phases.on_ns(now);
         let due_ns = self.beat.as_ref().map_or(on_ns, |beat| beat.next_ns.max(on_ns));
         self.issue_at = phases.at(due_ns);
         let due = self.issue_at <= now;
         if let Some(beat) = self.beat.as_mut().filter(|_| due) {
-            if beat.next_ns < on_ns {
+            if beat.next_ns < on_ns && !self.makes_up {
                 beat.reset(on_ns);
             }
             beat.advance(random);

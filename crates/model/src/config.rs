@@ -483,6 +483,16 @@ pub struct SizeMix(pub Vec<(u32, u32)>);
 /// longer measures anything.
 pub const WAITING_MAX: u32 = 1_000_000;
 
+/// A rate that a closed loop does not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ceiling {
+    /// I/Os a second, 0.001 to 1e9.
+    pub per_sec: f64,
+    /// Whether I/Os that come late are made up for, so that the mean is held: fio does [FIO]. Otherwise no two are closer
+    /// than the rate allows.
+    pub makes_up: bool,
+}
+
 /// When a workload issues I/Os.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
@@ -492,9 +502,8 @@ pub enum Arrival {
         threads: u32,
         /// Nanoseconds between a completion and the next I/O.
         think_ns: u64,
-        /// I/Os a second that are not exceeded, as Vdbench's iorate, 0.001 to 1e9; `None` is
-        /// "max".
-        rate: Option<f64>,
+        /// What they are held to; `None` is nothing.
+        rate: Option<Ceiling>,
     },
     /// I/Os arrive whether or not earlier ones completed.
     Open {

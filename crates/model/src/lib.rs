@@ -36,10 +36,10 @@ pub use arrival::Aside;
 pub use block::{Block, BlockConfig, BlockRequest, IoScheduler};
 pub use command::{Carried, Command};
 pub use config::{
-    Access, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Controllers, Cost, Disks,
-    Front, InitiatorConfig, Loss, Mix, NexusConfig, Others, Outage, Qos, Queues, ReadCache,
-    ServerQueue, Service, SizeMix, Spread, Stuck, Tier, VolumeConfig, WAITING_MAX, WorkloadConfig,
-    WriteCache, WriteProtocol,
+    Access, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Ceiling, Controllers,
+    Cost, Disks, Front, InitiatorConfig, Loss, Mix, NexusConfig, Others, Outage, Qos, Queues,
+    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, Tier, VolumeConfig, WAITING_MAX,
+    WorkloadConfig, WriteCache, WriteProtocol,
 };
 pub use curve::ArrayUse;
 pub use flash_cache::{FlashCache, FlashCacheConfig};

@@ -2,7 +2,7 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Command,
+    Access, Array, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Ceiling, Command,
     Controllers, Cost, Disks, Front, Mix, Others, Outage, Percentiles, Qos, Queues, ReadCache,
     ServerQueue, Service, SizeMix, Spread, Tier, VolumeConfig, Workload, WorkloadConfig,
     WriteCache, WriteProtocol,
@@ -179,8 +179,12 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     let rate = prop_oneof![0.1..100_000.0_f64, any::<f64>()];
     let think_ns = prop_oneof![Just(0), number()];
     prop_oneof![
-        (short_number(), think_ns, proptest::option::of(rate))
-            .prop_map(|(threads, think_ns, rate)| Arrival::Closed { threads, think_ns, rate }),
+        (short_number(), think_ns, proptest::option::of((rate, any::<bool>()))).prop_map(
+            |(threads, think_ns, rate)| {
+                let rate = rate.map(|(per_sec, makes_up)| Ceiling { per_sec, makes_up });
+                Arrival::Closed { threads, think_ns, rate }
+            }
+        ),
         (0.1..100_000.0_f64, any::<bool>(), short_number()).prop_map(
             |(rate, poisson, outstanding_max)| Arrival::Open {
                 rate,

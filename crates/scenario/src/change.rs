@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counters::{DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{DeviceConfig, PathAccess, PathConfig, VdiskConfig};
 use knobs::DiskName;
-use model::{Arrival, Mix, Qos, VolumeConfig, WorkloadConfig};
+use model::{Arrival, Ceiling, Mix, Qos, VolumeConfig, WorkloadConfig};
 
 use crate::{
     Action, Array, Error, Host, Scenario, Target, TimedEvent, Workload, datastore::IDS_MAX, names,
@@ -409,7 +409,7 @@ fn halve(config: &mut WorkloadConfig) -> Option<WorkloadConfig> {
             }
             Arrival::Closed { threads, rate, .. } => {
                 *threads = (*threads + rounded) / 2;
-                *rate = rate.map(|rate| rate / 2.0);
+                *rate = rate.map(|rate| Ceiling { per_sec: rate.per_sec / 2.0, ..rate });
             }
             Arrival::Open { rate, outstanding_max, waiting_max, .. } => {
                 *rate /= 2.0;

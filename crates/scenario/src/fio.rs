@@ -5,7 +5,7 @@
 //! iodepth says, 4k, reads, half of a mix being reads.
 
 use counters::MICROSECOND;
-use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
+use model::{Access, Arrival, Ceiling, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error,
@@ -286,7 +286,10 @@ impl<'t> Reader<'t> {
                 let message = "`rate_process`: poisson goes with a rate and no thinktime";
                 Err(self.file.error(setting.byte, message))
             }
-            _ => Ok(Arrival::Closed { threads, think_ns, rate }),
+            _ => {
+                let rate = rate.map(|per_sec| Ceiling { per_sec, makes_up: true });
+                Ok(Arrival::Closed { threads, think_ns, rate })
+            }
         }
     }
 
@@ -301,7 +304,9 @@ impl<'t> Reader<'t> {
             (Some(setting), None) | (None, Some(setting)) => setting,
             (None, None) => return Ok(None),
         };
-        let bytes_per_io = if setting.name == "rate" { mean(sizes) } else { 1.0 };
+        // A rate in I/Os is one of their least bytes [FIO].
+        let bytes_per_io =
+            if setting.name == "rate" { mean(sizes) } else { mean(sizes) / least(sizes) };
         let number = if setting.name == "rate" { bytes } else { ios };
         let [reads, writes] = self.parse(&[setting.name], [None; 2], |text| caps(text, number))?;
         let refuse = |message: &str| Err(self.file.error(setting.byte, message));
@@ -516,6 +521,11 @@ fn mean(sizes: &SizeMix) -> f64 {
     sum / weights.max(1.0)
 }
 
+/// Bytes of the smallest I/O.
+fn least(sizes: &SizeMix) -> f64 {
+    sizes.0.iter().map(|&(size, _)| f64::from(size)).fold(f64::INFINITY, f64::min)
+}
+
 /// `a` holds reads and writes each to it, `a,b` the one to a and the other to b, `a,` and `,b` only
 /// one of them.
 fn caps(text: &str, number: impl Fn(&str) -> Result<f64, String>) -> Result<Caps, String> {
@@ -619,9 +629,11 @@ mod tests {
             ("rw=randrw\nrate_iops=500", Some(1_000.0)),
             ("rw=randrw\nrwmixread=70\nrate_iops=700,300\nnumjobs=4", Some(4_000.0)),
             ("rw=read\nbssplit=4k/50:12k/50\nrate=8m", Some(1_024.0)),
+            ("rw=read\nbssplit=4k/50:12k/50\nrate_iops=800", Some(400.0)),
         ];
         for (options, expected) in table {
             let Arrival::Closed { rate, .. } = config(options).arrival else { panic!("{options}") };
+            let expected = expected.map(|per_sec| Ceiling { per_sec, makes_up: true });
             assert_eq!(rate, expected, "{options}");
         }
         let poisson =

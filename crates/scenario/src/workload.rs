@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Op, SECOND, Time, VdiskId};
 use model::{
-    Access, Arrival, BlockConfig, Burst, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig,
+    Access, Arrival, BlockConfig, Burst, Ceiling, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig,
 };
 
 use crate::{
@@ -441,7 +441,7 @@ fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
     Ok(Arrival::Closed {
         threads: keys.need("threads")?.integer32(1..=THREADS_MAX)?,
         think_ns: keys.read("think", Node::duration)?.unwrap_or(0),
-        rate: keys.read("rate", rate)?,
+        rate: keys.read("rate", rate)?.map(|per_sec| Ceiling { per_sec, makes_up: false }),
     })
 }
 

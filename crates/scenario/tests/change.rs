@@ -82,7 +82,7 @@ fn twice_the_disks_have_the_same_load_and_its_events() {
     doubled.double_disks("one").unwrap();
     assert_eq!(outstanding(&doubled, "one"), [3, 2]);
     let rates = doubled.workloads_of("one").map(|own| match own.config.arrival {
-        Arrival::Closed { rate, .. } => rate,
+        Arrival::Closed { rate, .. } => rate.map(|rate| rate.per_sec),
         Arrival::Open { .. } => None,
     });
     assert_eq!(rates.collect::<Vec<_>>(), [Some(50.0); 2]);
