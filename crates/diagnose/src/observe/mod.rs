@@ -49,6 +49,8 @@ pub(crate) struct Device<'a> {
     pub(crate) faults: Faults<'a>,
     /// kavg's own: what the array reports, where the source knows it.
     pub(crate) array_ms: Column<'a>,
+    /// The same: mean commands that wait in the host, which the row of an NFS volume has no QUED for.
+    pub(crate) held: Column<'a>,
     pub(crate) is_nfs: bool,
     pub(crate) worlds: Vec<World<'a>>,
     /// The place of the first world of each owner.
@@ -301,6 +303,7 @@ impl<'a> Device<'a> {
                 failed: column(Counter::FailedCommands),
             },
             array_ms: column(Counter::ArrayLatency),
+            held: column(Counter::MeanQueued),
             is_nfs: recording.entity(id).kind == Kind::NfsVolume,
             worlds: Vec::new(),
             owners: BTreeMap::new(),

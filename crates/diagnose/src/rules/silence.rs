@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     reads: &[
         Flow::COUNTERS,
         Queue::COUNTERS,
-        &[Counter::Aborts, Counter::FailedCommands, Counter::Conflicts],
+        &[Counter::Aborts, Counter::FailedCommands, Counter::Conflicts, Counter::MeanQueued],
     ],
     find,
 };
@@ -126,10 +126,12 @@ fn only_the_hosts_own_fail(device: &Device<'_>, sample: usize, least: f64) -> bo
     fails && waits && vms.all(|world| world.flow.rate(sample) == Some(0.0))
 }
 
-/// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA].
+/// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA], and where no path is left all
+/// wait in the host, of which a run alone tells.
 fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
-    let actv = || device.queue.actv.at(sample).filter(|_| device.is_nfs);
-    device.queue.sampled(sample).or_else(actv)
+    let held = || device.held.at(sample).unwrap_or_default().ceil();
+    let of_nfs = || Some(device.queue.actv.at(sample)? + held()).filter(|_| device.is_nfs);
+    device.queue.sampled(sample).or_else(of_nfs)
 }
 
 /// Whether it is known that there is no answer in a sample in which there is somebody to be answered.
