@@ -341,11 +341,8 @@ impl Known<'_> {
     /// The array of a device, to which time on links belongs as the size of the device's commands has it.
     fn array(&self, id: DeviceId, array: usize) -> Arc<ArrayFacts> {
         let known = &self.arrays[array];
-        let row = self.recording.find(Kind::Device, &self.host.config.devices[id.index()].name);
-        let all: Vec<usize> = (0..self.recording.len()).collect();
-        let size_kib = row.and_then(|row| Flow::of(self.recording, row).size_kib(&all));
         let config = &self.scenario.arrays[array].config;
-        match array_load::wire_ms(config, size_kib.unwrap_or_default()) {
+        match array_load::wire_ms(config, self.size_kib(id)) {
             0.0 => known.clone(),
             wire_ms => ArrayFacts {
                 service_ms: known.service_ms.map(|ms| ms + wire_ms),
@@ -354,6 +351,15 @@ impl Known<'_> {
             }
             .into(),
         }
+    }
+
+    /// The mean size of the commands of a device; 0 where it has none.
+    fn size_kib(&self, id: DeviceId) -> f64 {
+        let device = &self.host.config.devices[id.index()];
+        let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
+        let all: Vec<usize> = (0..self.recording.len()).collect();
+        let flow = self.recording.find(kind, &device.name).map(|row| Flow::of(self.recording, row));
+        flow.and_then(|flow| flow.size_kib(&all)).unwrap_or_default()
     }
 
     /// The window of the nexuses by which a device is reached, and what its commands wait for it.
@@ -373,14 +379,16 @@ impl Known<'_> {
 
     /// The link of a port of the host that commands of a device cross, if any does.
     fn link(&self, id: DeviceId) -> Option<HostLink> {
-        self.links.before(self.alive(id)?, self.mean_ms(&self.view.waits.links, id))
+        let time_ms = self.mean_ms(&self.view.waits.links, id);
+        self.links.before(self.alive(id)?, (self.size_kib(id), time_ms))
     }
 
     /// The link of a switch that they cross, if any does.
     fn switch_link(&self, id: DeviceId) -> Option<SwitchLink> {
         let waits = &self.view.waits.switches;
         let is_used = |path: PathId| waits.get(path.index()).is_some_and(|wait| wait.commands > 0);
-        self.switches.before(self.host, (self.alive(id)?, is_used), self.switch_ms(id))
+        let time = (self.size_kib(id), self.switch_ms(id));
+        self.switches.before(self.host, (self.alive(id)?, is_used), time)
     }
 
     /// The paths of a device that are never down.

@@ -111,6 +111,8 @@ pub struct HostLink {
     pub busy: Vec<f64>,
     /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
     pub time_ms: f64,
+    /// What a command of its mean size is on this one that has it for itself, in milliseconds.
+    pub own_ms: f64,
     /// Whether another path of the device leaves by a port with room.
     pub has_room_beside: bool,
     /// Whether another path of the device leaves by a port that carries more.
@@ -134,10 +136,19 @@ pub struct SwitchLink {
     pub busy: Vec<f64>,
     /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
     pub time_ms: f64,
+    /// What a command of its mean size is on this one that has it for itself, in milliseconds.
+    pub own_ms: f64,
     /// What each host moves over it in the mean, in MiB a second, the one that moves most first.
     pub hosts: Vec<(String, f64)>,
     /// Whether another path of the device crosses none that is as full.
     pub has_room_beside: bool,
+}
+
+impl SwitchLink {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        format!("the link of switch {}", self.switch)
+    }
 }
 
 /// What commands of a device are known to lose between the host and the array.
@@ -287,6 +298,8 @@ pub struct ArrayFacts {
     /// The part of that which a command of the mean size that is judged is on links of the array, in milliseconds; 0
     /// where they have no limit.
     pub wire_ms: f64,
+    /// The part of it that is the way there and back.
+    pub round_trip_ms: f64,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing

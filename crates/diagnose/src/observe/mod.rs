@@ -287,8 +287,13 @@ impl<'a> Host<'a> {
 
 impl<'a> Device<'a> {
     /// The counters by which every rule's device is observed, beside those of the rule.
-    pub(crate) const COUNTERS: &'static [Counter] =
-        &[Counter::FailedCommands, Counter::Conflicts, Counter::Shares];
+    pub(crate) const COUNTERS: &'static [Counter] = &[
+        Counter::FailedCommands,
+        Counter::Conflicts,
+        Counter::Shares,
+        Counter::ArrayLatency,
+        Counter::MeanQueued,
+    ];
 
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);

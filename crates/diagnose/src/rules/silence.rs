@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     reads: &[
         Flow::COUNTERS,
         Queue::COUNTERS,
-        &[Counter::Aborts, Counter::FailedCommands, Counter::Conflicts, Counter::MeanQueued],
+        &[Counter::Aborts, Counter::FailedCommands, Counter::Conflicts],
     ],
     find,
 };
