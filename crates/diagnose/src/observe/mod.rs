@@ -114,7 +114,9 @@ impl<'a> Host<'a> {
         let mut host = Self {
             name: &recording.host,
             times_ms: &recording.times_ms,
-            usual_s: usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S),
+            usual_s: usual_interval_s(&recording.times_ms)
+                .or(facts.interval_s)
+                .unwrap_or(DEFAULT_INTERVAL_S),
             devices: Vec::new(),
             adapters: Vec::new(),
             vdisks: Vec::new(),

@@ -136,7 +136,9 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
 
 /// Whether it is known that there is no answer in a sample in which there is somebody to be answered.
 fn is_known(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    is_array_silent(case, device, sample) || is_cut_off(case, device, sample)
+    is_array_silent(case, device, sample)
+        || is_cut_off(case, device, sample)
+        || on_cut_path(case, device, sample).is_some()
 }
 
 /// Whether the array gives none then.
@@ -145,11 +147,36 @@ fn is_array_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool 
     is_among(case, sample, &case.facts.device(device.flow.name).silent) && is_asked()
 }
 
-/// Whether no path leads there, and nothing completes: what does in a part of a sample is told by its latency.
+/// Whether no path leads there, and nothing completes: what does in a part of a sample is told by its latency, unless
+/// that is none because the outage is not over by then.
 fn is_cut_off(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    is_among(case, sample, &case.facts.device(device.flow.name).cut_off)
-        && device.flow.commands.at(sample) == Some(0.0)
-        && inside(device, sample) >= Some(1.0)
+    let (times, end) = (&case.facts.device(device.flow.name).cut_off, case.host.times_ms[sample]);
+    let lasts = || times.iter().any(|(from, to)| (*from..*to).contains(&end));
+    is_among(case, sample, times)
+        && (is_waited_for(device, sample) || lasts() && inside(device, sample) >= Some(1.0))
+}
+
+/// Whether nothing completes though somebody waits for that.
+fn is_waited_for(device: &Device<'_>, sample: usize) -> bool {
+    device.flow.commands.at(sample) == Some(0.0) && inside(device, sample) >= Some(1.0)
+}
+
+/// The path that leads nowhere, with what is outstanding, while the host does not know that: others may lead there.
+fn on_cut_path<'c>(case: &'c Case<'_>, device: &Device<'_>, sample: usize) -> Option<&'c str> {
+    let mut cut = case.facts.device(device.flow.name).cut.iter();
+    let path = cut.find(|path| path.is_used && is_among(case, sample, &path.times))?;
+    let is_held = is_waited_for(device, sample);
+    (is_held && !takes_longer(device, case.host.interval_s(sample))).then_some(&path.name)
+}
+
+/// The path that was down, be it just before, when commands were held up in a sample that completes them.
+fn after_cut_path<'c>(case: &'c Case<'_>, device: &Device<'_>, sample: usize) -> Option<&'c str> {
+    device.stalled_s.get(&sample)?;
+    let paths = case.facts.device(device.flow.name).paths.as_ref()?;
+    let (begin, end) = (case.host.begin_ms(sample), case.host.times_ms[sample]);
+    let is_down = |times: &[(i64, i64)]| times.iter().any(|(from, to)| *from < end && begin <= *to);
+    let mut down = paths.dead.as_ref()?.iter();
+    down.find(|(_, times)| is_down(times)).map(|(name, _)| name.as_str())
 }
 
 /// Whether a sample has a part of any of those times.
@@ -170,13 +197,17 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
     };
     let stalled =
         largest(samples.iter().filter_map(|sample| device.stalled_s.get(sample).copied()));
-    let why = match dead {
+    let on_path = samples.iter().find_map(|&sample| {
+        on_cut_path(case, device, sample).or_else(|| after_cut_path(case, device, sample))
+    });
+    let why = match (dead, on_path) {
         _ if any(is_array_silent) => "its array is known to give no answer".into(),
-        Some(1) => "its path is down".into(),
-        Some(all) => format!("all its {all} paths are down"),
-        None if any(is_cut_off) => "no path to it works".into(),
-        None if device.is_nfs => "as when the server or the network is gone".into(),
-        None => "as when all paths are down".into(),
+        (Some(1), _) => "its path is down".into(),
+        (Some(all), _) => format!("all its {all} paths are down"),
+        _ if any(is_cut_off) => "no path to it works".into(),
+        (None, Some(path)) => format!("while {path} was dead and the host did not know it"),
+        _ if device.is_nfs => "as when the server or the network is gone".into(),
+        _ => "as when all paths are down".into(),
     };
     finding.sentence = match stalled {
         Some(seconds) if still.is_empty() => format!(
@@ -205,7 +236,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
         ("DAVG, at most", davg.filter(|ms| *ms > 0.0), "ms"),
         ("aborts per second, at most", aborts, "1/s"),
     ]));
-    if dead.is_some() || any(is_known) {
+    if dead.is_some() || on_path.is_some() || any(is_known) {
         finding.confidence = 0.99;
     } else {
         finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
