@@ -394,7 +394,7 @@ impl Known<'_> {
     fn switch_link(&self, id: DeviceId) -> Option<SwitchLink> {
         let waits = &self.view.waits.switches;
         let is_used = |path: PathId| waits.get(path.index()).is_some_and(|wait| wait.commands > 0);
-        let time = (self.size_kib(id), self.switch_ms(id));
+        let time = (self.size_kib(id), switch_ms(self.host, &self.view.waits.switches, id));
         self.switches.before(self.host, (self.alive(id)?, is_used), time)
     }
 
@@ -402,13 +402,6 @@ impl Known<'_> {
     fn alive(&self, id: DeviceId) -> Option<impl Iterator<Item = PathId> + Clone> {
         let paths = self.paths.get(&id)?.iter().copied();
         Some(paths.filter(|path| !self.course.dead.contains_key(path)))
-    }
-
-    /// The mean of what commands of a device are on links of switches, in milliseconds.
-    fn switch_ms(&self, id: DeviceId) -> f64 {
-        let waits = &self.view.waits.switches;
-        let paths = self.paths.get(&id).into_iter().flatten();
-        mean_of(paths.filter_map(|path| waits.get(path.index())))
     }
 
     /// What commands of a device lose to segments that are lost: those that are hit, and all that is behind them on the
@@ -422,7 +415,7 @@ impl Known<'_> {
             [&waits.losses, &waits.links, &waits.windows].map(|waits| self.mean_ms(waits, id));
         let round_trip_ns = self.scenario.arrays[*self.array_of.get(&id)?].config.round_trip_ns;
         // Both links are crossed at once.
-        let link_ms = link_ms.max(self.switch_ms(id));
+        let link_ms = link_ms.max(switch_ms(self.host, &self.view.waits.switches, id));
         let way_ms = link_ms + window_ms + round_trip_ns as f64 / MILLISECOND as f64;
         let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
         let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
@@ -545,6 +538,12 @@ pub(crate) fn mean_ms(host: &Host, waits: &[(VdiskId, PolicyWait)], id: DeviceId
     let vdisks = &host.config.vdisks;
     let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
     mean_of(of_device.map(|(_, wait)| wait))
+}
+
+/// The mean of what commands of a device of a host are on links of switches, in milliseconds.
+pub(crate) fn switch_ms(host: &Host, waits: &[PolicyWait], id: DeviceId) -> f64 {
+    let of_paths = host.config.paths.iter().zip(waits);
+    mean_of(of_paths.filter(|(path, _)| path.device == id).map(|(_, wait)| wait))
 }
 
 /// What commands waited in the mean, in milliseconds.

@@ -557,7 +557,12 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
+    use counters::{Counter, Kind};
+    use levels::Measured;
+
+    use crate::{
+        ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, diagnose, fixture::Bench,
+    };
 
     #[test]
     fn a_rate_that_stays_to_the_command_may_be_a_policys() {
@@ -759,5 +764,30 @@ mod tests {
         let judged = |profile| bench.diagnose(&Thresholds::of(profile), &Facts::default());
         assert!(judged(Profile::Classic).findings.is_empty());
         assert_eq!(judged(Profile::Flash).findings[0].cause, Cause::ArraySlow);
+    }
+
+    /// 40 ms of which the array reports 5 are spent before it; nothing tells where links of its own are among that.
+    #[test]
+    fn what_the_array_is_known_to_have_no_part_in_is_not_its_own() {
+        let found = |reported_ms, round_trip_ms, link_busy: &[f64]| {
+            let mut bench = Bench::new(6);
+            bench.device("naa.1", 64).vm("a").iops(800.0).davg(40.0);
+            let mut recording = bench.recording();
+            let (row, _) = recording.of_kind(Kind::Device).next().unwrap();
+            recording.set_constant(row, Counter::ArrayLatency, reported_ms, 7);
+            let array = ArrayFacts {
+                name: "far".into(),
+                service_ms: Some(5.0 + round_trip_ms),
+                round_trip_ms,
+                busy: vec![0.06; 6],
+                link_busy: link_busy.into(),
+                ..ArrayFacts::default()
+            };
+            let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings.len()
+        };
+        assert_eq!([found(5.0, 0.0, &[]), found(39.9, 0.0, &[])], [0, 1]);
+        assert_eq!([found(5.0, 34.9, &[]), found(5.0, 0.0, &[0.3; 6])], [1, 1]);
     }
 }

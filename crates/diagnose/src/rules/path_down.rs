@@ -456,7 +456,7 @@ fn advise(case: &Case<'_>, finding: &mut Finding, devices: &[&Device<'_>], spell
 mod tests {
     use knobs::Version;
 
-    use crate::{Cause, DeviceFacts, Facts, PathFacts, fixture::Bench};
+    use crate::{Cause, CutPath, DeviceFacts, Facts, PathFacts, fixture::Bench};
 
     #[test]
     fn a_path_that_stops_while_the_other_goes_on_is_lost() {
@@ -605,5 +605,43 @@ mod tests {
         bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample % 2 == path)));
         bench.device("naa.1", 64).vm("a").iops(200.0).davg(0.5);
         assert!(bench.findings().is_empty());
+    }
+
+    /// Where the rows end before the path is cut, or the device has no load in the last, the last one stands for it.
+    #[test]
+    fn what_is_outstanding_on_a_path_that_is_not_found_dead_is_told() {
+        let found = |paths, outstanding| {
+            let mut bench = Bench::new(6);
+            bench.paths(paths);
+            bench.device("naa.1", 64).vm("a").iops(900.0).davg(0.5);
+            let times = vec![(bench.recording().times_ms[6], i64::MAX)];
+            let name = "vmhba1:C0:T0:L0".to_owned();
+            let dead = Some([(name.clone(), times.clone())].into());
+            let cut = vec![CutPath { name, times, is_used: true, outstanding }];
+            let paths = Some(PathFacts { working: paths, dead, ..PathFacts::default() });
+            let known = DeviceFacts { paths, cut, ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            bench.diagnose(&Default::default(), &facts).findings
+        };
+        for (paths, outstanding, told) in [
+            (
+                2,
+                3,
+                "1 of the 2 paths of naa.1 is left for its 900 commands a second. The host has not found that yet: 3 \
+                    commands are outstanding there.",
+            ),
+            (
+                1,
+                1,
+                "no other path of naa.1 is left for its 900 commands a second. The host has not found that yet: one \
+                    command is outstanding there.",
+            ),
+        ] {
+            let found = found(paths, outstanding);
+            assert_eq!((found.len(), found[0].cause), (1, Cause::PathDown), "{found:?}");
+            assert!(found[0].sentence.ends_with(told), "{}", found[0].sentence);
+            assert_eq!((found[0].sufferers.len(), found[0].window.samples), (1, 1));
+        }
+        assert!(found(2, 0).is_empty(), "nobody is on it, and it was up in all rows");
     }
 }

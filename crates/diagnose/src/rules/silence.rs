@@ -293,7 +293,7 @@ mod tests {
     use levels::Measured;
 
     use crate::{
-        Cause, Facts, Finding, Thresholds, diagnose,
+        Cause, CutPath, Facts, Finding, Thresholds, diagnose,
         fixture::{self, Bench, limited},
     };
 
@@ -577,5 +577,50 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 0);
         assert!(bench.findings().is_empty());
+    }
+
+    /// A mount that no path leads to has nothing out: what is asked waits in the host, which only a run's rows tell.
+    #[test]
+    fn an_nfs_volume_that_is_known_to_be_cut_off_is_silent_for_what_waits_in_the_host() {
+        let found = |held: f64, is_known: bool| {
+            let mut recording = Recording::new("esx1".into());
+            recording.times_ms = (0..10).map(|sample| 1_000 * sample).collect();
+            let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+            for (counter, value) in [(Counter::Commands, 0.0), (Counter::ActiveCommands, 0.0)] {
+                recording.set_constant(volume, counter, value, 10);
+            }
+            recording.set_constant(volume, Counter::MeanQueued, held, 10);
+            let mut facts = Facts::default();
+            let cut_off = if is_known { vec![(-5_000, i64::MAX)] } else { Vec::new() };
+            facts.devices.entry("nfs1".into()).or_default().cut_off = cut_off;
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings
+        };
+        let told = |held| found(held, true)[0].sentence.clone();
+        assert!(told(1.0).contains("one command is outstanding and none completes, no path"));
+        assert!(told(3.4).contains("4 commands are outstanding and none completes, no path"));
+        assert!(found(0.0, true).is_empty() && found(1.0, false).is_empty());
+    }
+
+    #[test]
+    fn a_path_that_is_dead_and_not_found_so_is_told_where_all_is_on_it() {
+        let found = |is_used, davg_ms: f64| {
+            let mut bench = Bench::new(10);
+            let vm = bench.device("naa.1", 64).vm("a").davg(davg_ms);
+            vm.iops_when(move |s| if s < 8 { 1_000.0 / davg_ms } else { 0.0 }).sampled(|_| 1);
+            let from_ms = bench.recording().times_ms[8];
+            let name = "vmhba1:C0:T0:L0".into();
+            let cut = CutPath { name, times: vec![(from_ms, i64::MAX)], is_used, outstanding: 1 };
+            let mut facts = Facts::default();
+            facts.devices.entry("naa.1".into()).or_default().cut = vec![cut];
+            bench.diagnose(&Thresholds::default(), &facts).findings
+        };
+        let [finding] = &found(true, 1.0)[..] else { panic!("{:?}", found(true, 1.0)) };
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 2));
+        let told = "while vmhba1:C0:T0:L0 was dead and the host did not know it.";
+        assert!(finding.sentence.ends_with(told), "{}", finding.sentence);
+        let is_none =
+            |found: Vec<Finding>| found.iter().all(|finding| finding.cause != Cause::Silence);
+        assert!(is_none(found(false, 1.0)), "nothing went by it");
+        assert!(is_none(found(true, 20_000.0)), "a row has no time for one");
     }
 }

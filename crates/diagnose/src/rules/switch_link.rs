@@ -194,4 +194,31 @@ mod tests {
         full().first(Cause::SwitchLink, &known);
         full().first(Cause::ArraySlow, &known);
     }
+
+    /// 512 KiB at 100 Mbit/s are 41.9 ms, one at a time: nobody is in the way, and no other path is known to be wider.
+    #[test]
+    fn a_link_that_is_slow_for_one_command_is_told_as_that() {
+        let found = |own_ms, davg_ms| {
+            let mut known = facts(&["naa.1"], 41.9, &[("esx-1", 12.0)]);
+            for device in known.devices.values_mut() {
+                device.switch_link.iter_mut().for_each(|link| link.own_ms = own_ms);
+            }
+            let mut bench = Bench::new(6);
+            bench.paths(2).device("naa.1", 128).vm("a").size_kib(512.0).iops(23.5).davg(davg_ms);
+            bench.only(Cause::SwitchLink, &known)
+        };
+        let finding = found(41.9, 42.4);
+        let told = "The link of switch edge is slow for commands of that size, and 100 % of the time in use: of the 42.4 ms";
+        assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
+        assert!(
+            finding.sentence.ends_with("which is what its own 512 KiB take."),
+            "{}",
+            finding.sentence
+        );
+        let whats: Vec<&str> = finding.changes.iter().map(|change| &*change.what).collect();
+        let told = "Widen the link of switch edge, or have guests send smaller commands: no other command is in the way.";
+        assert_eq!(whats, [told]);
+        // As long behind others it is theirs.
+        assert!(found(0.7, 42.4).sentence.ends_with("behind what else goes over it."));
+    }
 }
