@@ -11,7 +11,10 @@ use model::{ArrayConfig, ByCommand, Controllers, Disks, PolicyWait, Queues, Serv
 use scenario::{Array, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
-use crate::{asks::asks, host_links::add_bytes};
+use crate::{
+    asks::asks,
+    host_links::{add_bytes, moving_ms},
+};
 
 /// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
@@ -53,6 +56,7 @@ pub(crate) fn arrays(
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
             wire_ms: 0.0,
+            round_trip_ms: array.config.round_trip_ns as f64 / MILLISECOND as f64,
             busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
             link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
             ports_busy: loads.iter().filter_map(|load| ports_busy(&array.config, load)).collect(),
@@ -213,8 +217,7 @@ fn pieces(recording: &Measured, sample: usize) -> f64 {
 /// that of its own.
 pub(crate) fn wire_ms(array: &ArrayConfig, size_kib: f64) -> f64 {
     let links = [array.link_bytes_per_sec, array.queues.port_bytes_per_sec];
-    let ms = |rate: u64| 1000.0 * size_kib * 1024.0 / rate as f64;
-    links.into_iter().flatten().map(ms).sum()
+    links.into_iter().flatten().map(|rate| moving_ms(size_kib, rate)).sum()
 }
 
 /// What a command takes that waits for nobody and has nothing to move, one round trip included.

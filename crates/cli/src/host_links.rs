@@ -44,12 +44,12 @@ impl<'a> HostLinks<'a> {
         self.host.initiator.nexus(path)?.link
     }
 
-    /// What is known of the fullest that commands of a device cross, where a command is on it for so many
-    /// milliseconds; `paths` are the device's that work.
+    /// What is known of the fullest that commands of a device cross, where a command of so many KiB is on it for so
+    /// many milliseconds; `paths` are the device's that work.
     pub(crate) fn before(
         &self,
         paths: impl Iterator<Item = PathId> + Clone,
-        time_ms: f64,
+        (size_kib, time_ms): (f64, f64),
     ) -> Option<HostLink> {
         let share = |link: usize| mean_use(&self.busy[link]);
         let used = paths.clone().filter(|path| self.used[path.index()]);
@@ -65,6 +65,7 @@ impl<'a> HostLinks<'a> {
             is_vmkernel: adapter.driver.transport == Transport::Iscsi,
             busy: self.busy[link].clone(),
             time_ms,
+            own_ms: moving_ms(size_kib, rates[link]),
             has_room_beside: is_beside(&|own| share(own) < ROOM),
             is_slower: is_beside(&|own| rates[own] > rates[link]),
         })
@@ -77,6 +78,11 @@ pub(crate) const ROOM: f64 = 0.8;
 /// The share in use in each sample of a link of so many bytes a second each way, over which these went each way.
 pub(crate) fn in_use(bytes: &[[f64; 2]], rate: f64) -> Vec<f64> {
     bytes.iter().map(|[read, written]| (read.max(*written) / rate).min(1.0)).collect()
+}
+
+/// What so many KiB take to move at so many bytes a second, in milliseconds.
+pub(crate) fn moving_ms(size_kib: f64, rate: u64) -> f64 {
+    1000.0 * size_kib * 1024.0 / rate as f64
 }
 
 /// The share in use over all samples.

@@ -6,24 +6,26 @@ use std::{
     sync::Arc,
 };
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, Time, VdiskId};
+use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, SECOND, VdiskId};
 use diagnose::{
-    ArrayFacts, CommandWindow, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay, PathFacts,
-    SwitchLink, Thrash, VdiskFacts,
+    ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay,
+    PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
-use engine::{DepthMode, DeviceConfig, Event, Object, PathAccess, SchedPolicy};
-use knobs::{Advanced, Allocation, IoControl, Knob, PathPolicy, Transport};
+use engine::{DepthMode, DeviceConfig, PathAccess, SchedPolicy};
+use knobs::{Advanced, Allocation, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured, mean};
 use model::{ArrayUse, Controllers, Mix, PolicyWait};
-use scenario::{Action, Array, DownPaths, Face, Host, Scenario, Window};
-use sim::{EPOCH_MS, LogLine, Logged, Outcome, WindowView};
+use scenario::{Action, Array, Host, Scenario, Window};
+use sim::{Outcome, WindowView};
 
 use crate::{
     array_load::{self, policy_wait_ms},
     array_queues::ArrayQueues,
     asks::asks,
+    course::Course,
     host_links::HostLinks,
     switch_links::SwitchLinks,
+    verdict::interval_ns,
 };
 
 /// What an advanced option of a host is when a run begins.
@@ -194,6 +196,7 @@ pub(crate) fn facts(
                 host,
                 view,
                 recording,
+                interval_ns: interval_ns(scenario, window),
                 arrays,
                 thrash,
                 queues,
@@ -218,6 +221,8 @@ struct Known<'a> {
     host: &'a Host,
     view: &'a WindowView,
     recording: &'a Measured,
+    /// From one of its samples to the next.
+    interval_ns: u64,
     arrays: &'a [Arc<ArrayFacts>],
     /// What of those whose volumes go to and fro.
     thrash: &'a [Option<Thrash>],
@@ -259,6 +264,7 @@ impl Known<'_> {
                 .collect(),
             datastores: self.datastores(),
             parameters: BTreeMap::new(),
+            interval_s: Some(self.interval_ns as f64 / SECOND as f64),
         }
     }
 
@@ -320,6 +326,7 @@ impl Known<'_> {
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             finds_depth: self.course.finds_depth.contains(&id),
             paths: Some(self.paths(id)),
+            cut: self.cut(id),
             depth_of_path: self.depth_of_path(id),
             array,
             array_queue: self.queues.before(self.index, id),
@@ -341,11 +348,8 @@ impl Known<'_> {
     /// The array of a device, to which time on links belongs as the size of the device's commands has it.
     fn array(&self, id: DeviceId, array: usize) -> Arc<ArrayFacts> {
         let known = &self.arrays[array];
-        let row = self.recording.find(Kind::Device, &self.host.config.devices[id.index()].name);
-        let all: Vec<usize> = (0..self.recording.len()).collect();
-        let size_kib = row.and_then(|row| Flow::of(self.recording, row).size_kib(&all));
         let config = &self.scenario.arrays[array].config;
-        match array_load::wire_ms(config, size_kib.unwrap_or_default()) {
+        match array_load::wire_ms(config, self.size_kib(id)) {
             0.0 => known.clone(),
             wire_ms => ArrayFacts {
                 service_ms: known.service_ms.map(|ms| ms + wire_ms),
@@ -354,6 +358,15 @@ impl Known<'_> {
             }
             .into(),
         }
+    }
+
+    /// The mean size of the commands of a device; 0 where it has none.
+    fn size_kib(&self, id: DeviceId) -> f64 {
+        let device = &self.host.config.devices[id.index()];
+        let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
+        let all: Vec<usize> = (0..self.recording.len()).collect();
+        let flow = self.recording.find(kind, &device.name).map(|row| Flow::of(self.recording, row));
+        flow.and_then(|flow| flow.size_kib(&all)).unwrap_or_default()
     }
 
     /// The window of the nexuses by which a device is reached, and what its commands wait for it.
@@ -373,27 +386,22 @@ impl Known<'_> {
 
     /// The link of a port of the host that commands of a device cross, if any does.
     fn link(&self, id: DeviceId) -> Option<HostLink> {
-        self.links.before(self.alive(id)?, self.mean_ms(&self.view.waits.links, id))
+        let time_ms = self.mean_ms(&self.view.waits.links, id);
+        self.links.before(self.alive(id)?, (self.size_kib(id), time_ms))
     }
 
     /// The link of a switch that they cross, if any does.
     fn switch_link(&self, id: DeviceId) -> Option<SwitchLink> {
         let waits = &self.view.waits.switches;
         let is_used = |path: PathId| waits.get(path.index()).is_some_and(|wait| wait.commands > 0);
-        self.switches.before(self.host, (self.alive(id)?, is_used), self.switch_ms(id))
+        let time = (self.size_kib(id), switch_ms(self.host, &self.view.waits.switches, id));
+        self.switches.before(self.host, (self.alive(id)?, is_used), time)
     }
 
     /// The paths of a device that are never down.
     fn alive(&self, id: DeviceId) -> Option<impl Iterator<Item = PathId> + Clone> {
         let paths = self.paths.get(&id)?.iter().copied();
         Some(paths.filter(|path| !self.course.dead.contains_key(path)))
-    }
-
-    /// The mean of what commands of a device are on links of switches, in milliseconds.
-    fn switch_ms(&self, id: DeviceId) -> f64 {
-        let waits = &self.view.waits.switches;
-        let paths = self.paths.get(&id).into_iter().flatten();
-        mean_of(paths.filter_map(|path| waits.get(path.index())))
     }
 
     /// What commands of a device lose to segments that are lost: those that are hit, and all that is behind them on the
@@ -407,7 +415,7 @@ impl Known<'_> {
             [&waits.losses, &waits.links, &waits.windows].map(|waits| self.mean_ms(waits, id));
         let round_trip_ns = self.scenario.arrays[*self.array_of.get(&id)?].config.round_trip_ns;
         // Both links are crossed at once.
-        let link_ms = link_ms.max(self.switch_ms(id));
+        let link_ms = link_ms.max(switch_ms(self.host, &self.view.waits.switches, id));
         let way_ms = link_ms + window_ms + round_trip_ns as f64 / MILLISECOND as f64;
         let on_the_way = ms(Counter::DriverLatency).zip(ms(Counter::ArrayLatency));
         let behind_ms = on_the_way.map_or(0.0, |(davg, array)| davg - array - way_ms);
@@ -488,8 +496,8 @@ impl Known<'_> {
         let policy = policy.unwrap_or(config.devices[id.index()].path_policy);
         let mine = self.paths.get(&id).into_iter().flatten();
         let mine = mine.map(|path| (&config.paths[path.index()], *path));
-        let (dead, alive): (Vec<_>, Vec<_>) =
-            mine.partition(|(_, path)| self.course.dead.contains_key(path));
+        let is_alive = |path: &PathId| !self.course.dead.contains_key(path);
+        let alive: Vec<_> = mine.clone().filter(|(_, path)| is_alive(path)).collect();
         let optimized =
             alive.iter().filter(|(path, _)| path.access == PathAccess::Optimized).count();
         let (name, round_robin_iops, working) = match policy {
@@ -498,16 +506,30 @@ impl Known<'_> {
             PathPolicy::RoundRobin { iops, .. } => ("VMW_PSP_RR", Some(iops), optimized),
             PathPolicy::Latency { .. } => ("VMW_PSP_RR", None, optimized),
         };
+        let down = mine.map(|(path, id)| (path.name.clone(), self.course.down(id)));
+        let down = down.filter(|(_, outages)| !outages.is_empty());
         PathFacts {
             policy: name.into(),
             round_robin_iops,
             working: working.min(alive.len()),
-            dead: Some(
-                dead.into_iter()
-                    .map(|(path, id)| (path.name.clone(), self.course.dead[&id].clone()))
-                    .collect(),
-            ),
+            dead: Some(down.collect()),
         }
+    }
+
+    /// The paths of a device that lead nowhere before the host finds that.
+    fn cut(&self, id: DeviceId) -> Vec<CutPath> {
+        let [before, after] = [&self.view.counters_before, &self.view.counters];
+        let cut = self.paths.get(&id).into_iter().flatten().filter_map(|path| {
+            let times = self.course.cut.get(path)?.clone();
+            let [then, now] = [before, after].map(|counters| counters.paths[path.index()].active);
+            Some(CutPath {
+                name: self.host.config.paths[path.index()].name.clone(),
+                times,
+                is_used: now.mean_since(&then, before.at, after.at) > 0.0,
+                outstanding: now.now(),
+            })
+        });
+        cut.collect()
     }
 }
 
@@ -516,6 +538,12 @@ pub(crate) fn mean_ms(host: &Host, waits: &[(VdiskId, PolicyWait)], id: DeviceId
     let vdisks = &host.config.vdisks;
     let of_device = waits.iter().filter(|(disk, _)| vdisks[disk.index()].device == id);
     mean_of(of_device.map(|(_, wait)| wait))
+}
+
+/// The mean of what commands of a device of a host are on links of switches, in milliseconds.
+pub(crate) fn switch_ms(host: &Host, waits: &[PolicyWait], id: DeviceId) -> f64 {
+    let of_paths = host.config.paths.iter().zip(waits);
+    mean_of(of_paths.filter(|(path, _)| path.device == id).map(|(_, wait)| wait))
 }
 
 /// What commands waited in the mean, in milliseconds.
@@ -549,11 +577,6 @@ fn stores_of(host: &Host, disk: VdiskId) -> impl Iterator<Item = &str> {
     host.datastores[device.index()].iter().map(String::as_str)
 }
 
-/// A time of the simulation, as its recordings have it.
-fn at_ms(at: Time) -> i64 {
-    EPOCH_MS + (at.0 / MILLISECOND) as i64
-}
-
 /// A limit that is the same at both ends of a window.
 fn lasting(before: u32, after: u32) -> Option<u32> {
     (before == after).then_some(after)
@@ -562,188 +585,4 @@ fn lasting(before: u32, after: u32) -> Option<u32> {
 /// A limit at the end of a window that has another one at its beginning.
 fn changed(before: u32, after: u32) -> Option<u32> {
     (before != after).then_some(after)
-}
-
-/// What was set and what happened on a host by the end of a window.
-#[derive(Default)]
-struct Course {
-    /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
-    limits: Vec<Option<u32>>,
-    /// The same at its end.
-    limits_at_end: Vec<Option<u32>>,
-    /// The storage policy that each has then, by its place on the host.
-    policies_at_end: Vec<Option<usize>>,
-    policies: BTreeMap<DeviceId, PathPolicy>,
-    /// Devices of which an event set DSNRO.
-    own_dsnro: BTreeSet<DeviceId>,
-    /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
-    queue_full: BTreeMap<DeviceId, u32>,
-    queue_full_of_host: u32,
-    /// Devices whose depth is found by latency.
-    finds_depth: BTreeSet<DeviceId>,
-    /// Devices under Storage I/O Control.
-    controlled: BTreeSet<DeviceId>,
-    /// How often a workload from outside was told of in the window, and the least DQLEN that was put in force.
-    external: BTreeMap<DeviceId, u32>,
-    least_depth: BTreeMap<DeviceId, u32>,
-    /// Paths that were down at some time of the window.
-    dead: BTreeMap<PathId, Outages>,
-    /// Paths that were dead then, which the host did not know.
-    cut: BTreeMap<PathId, Outages>,
-    /// Paths that were taken away by its end.
-    detached: BTreeSet<PathId>,
-    /// Devices that answered nothing then, and those that were lost.
-    silent: BTreeMap<DeviceId, Outages>,
-    lost: BTreeMap<DeviceId, Outages>,
-}
-
-/// From when to when something was out, in milliseconds since 1970.
-type Outages = Vec<(i64, i64)>;
-
-impl Course {
-    fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
-        let host = &scenario.hosts[index];
-        let disks = host.config.vdisks.iter();
-        let limits: Vec<_> = disks.map(|disk| disk.allocation.limit_iops).collect();
-        let mut course = Self {
-            limits_at_end: limits.clone(),
-            limits,
-            policies_at_end: host.policy_of.clone(),
-            ..Self::default()
-        };
-        let given = scenario.given.iter();
-        for given in given.filter(|given| given.host == index && given.at < window.to) {
-            course.policies_at_end[given.vdisk.index()] = given.policy;
-        }
-        for knob in &host.settings {
-            course.set(*knob, false);
-        }
-        let events = scenario.events.iter();
-        let (mut down, mut cut) = (DownPaths::default(), DownPaths::default());
-        for event in events.filter(|event| event.host == index && event.at < window.to) {
-            let is_during = event.at > window.from;
-            match event.action {
-                Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up, by } => {
-                    down.set(path, up, by);
-                    turn(&mut course.dead, path, down.contains(path), event.at);
-                    cut.set(path, true, by);
-                    turn(&mut course.cut, path, cut.contains(path), event.at);
-                }
-                Action::Cut { path, by } => {
-                    cut.set(path, false, by);
-                    turn(&mut course.cut, path, true, event.at);
-                }
-                Action::Detach { object: Object::Path(path), .. } => {
-                    course.detached.insert(path);
-                }
-                Action::Attach(Object::Path(path)) => {
-                    course.detached.remove(&path);
-                }
-                Action::Face { device, face } => {
-                    turn(&mut course.silent, device, face == Face::Silent, event.at);
-                    turn(&mut course.lost, device, face == Face::Lost, event.at);
-                }
-                _ => {}
-            }
-        }
-        keep_from(&mut course.dead, window.from);
-        keep_from(&mut course.cut, window.from);
-        keep_from(&mut course.silent, window.from);
-        keep_from(&mut course.lost, window.from);
-        course
-    }
-
-    /// Lines of the host's log in the window.
-    fn tell<'a>(&mut self, lines: impl Iterator<Item = &'a LogLine>) {
-        for line in lines {
-            match line.what {
-                Logged::Event(Event::ExternalWorkload { device }) => {
-                    *self.external.entry(device).or_default() += 1;
-                }
-                Logged::Event(Event::DepthChanged { device, depth }) => {
-                    let least = self.least_depth.entry(device).or_insert(depth);
-                    *least = depth.min(*least);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// When none of some paths leads anywhere.
-    fn cut_off<'a>(&self, paths: impl Iterator<Item = &'a PathId>) -> Outages {
-        let there = paths.filter(|path| !self.detached.contains(path));
-        let out = there.map(|path| -> Outages {
-            let of_path = [&self.dead, &self.cut].into_iter().filter_map(|out| out.get(path));
-            of_path.flatten().copied().collect()
-        });
-        out.reduce(|all, one| both(&all, &one)).unwrap_or_default()
-    }
-
-    fn set(&mut self, knob: Knob, is_during: bool) {
-        match knob {
-            Knob::Allocation { vdisk, allocation } => {
-                let limit = &mut self.limits[vdisk.index()];
-                let was = limit.filter(|_| is_during);
-                *limit = was.into_iter().chain(allocation.limit_iops).min();
-                self.limits_at_end[vdisk.index()] = allocation.limit_iops;
-            }
-            Knob::SchedNumReqOutstanding { device, .. } => {
-                self.own_dsnro.insert(device);
-            }
-            Knob::PathPolicy { device, policy } => {
-                self.policies.insert(device, policy);
-            }
-            Knob::QueueFull { device, sample_size, .. } => {
-                self.queue_full.insert(device, sample_size);
-            }
-            Knob::DepthByLatency { device, on: true } => {
-                self.finds_depth.insert(device);
-            }
-            Knob::DepthByLatency { device, on: false } if !is_during => {
-                self.finds_depth.remove(&device);
-            }
-            Knob::StorageIoControl { device, control: IoControl::On { .. } } => {
-                self.controlled.insert(device);
-            }
-            Knob::StorageIoControl { device, .. } if !is_during => {
-                self.controlled.remove(&device);
-            }
-            Knob::Advanced { option: Advanced::QFullSampleSize, value } => {
-                self.queue_full_of_host = value;
-            }
-            _ => {}
-        }
-    }
-
-    /// The device's own sample size, or where that is 0 the host's.
-    fn queue_full_sample_size(&self, id: DeviceId) -> u32 {
-        let own = self.queue_full.get(&id).copied().filter(|size| *size > 0);
-        own.unwrap_or(self.queue_full_of_host)
-    }
-}
-
-/// What goes out is out until it comes back, or for good.
-fn turn<Id: Ord>(all: &mut BTreeMap<Id, Outages>, id: Id, is_out: bool, at: Time) {
-    let outages = all.entry(id).or_default();
-    let was_out = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
-    match outages.last_mut() {
-        Some(outage) if was_out && !is_out => outage.1 = at_ms(at),
-        _ if is_out && !was_out => outages.push((at_ms(at), i64::MAX)),
-        _ => {}
-    }
-}
-
-/// When two things were out at one time.
-fn both(one: &Outages, other: &Outages) -> Outages {
-    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a.0.max(b.0), a.1.min(b.1))));
-    pairs.filter(|(from, to)| from < to).collect()
-}
-
-/// Leaves those out that were over before a window began.
-fn keep_from<Id: Ord>(all: &mut BTreeMap<Id, Outages>, from: Time) {
-    all.retain(|_, outages| {
-        outages.retain(|outage| outage.1 > at_ms(from));
-        !outages.is_empty()
-    });
 }

@@ -21,6 +21,7 @@ mod captures;
 mod command;
 mod compare;
 mod contents;
+mod course;
 mod diagnosis;
 mod doctor;
 mod esxcli;

@@ -9,7 +9,10 @@ use model::Service;
 use scenario::{Host, Scenario};
 use sim::WindowView;
 
-use crate::{known::mean_ms, text::whole};
+use crate::{
+    known::{mean_ms, switch_ms},
+    text::whole,
+};
 
 /// The stack of all hosts over one window; `views` has one view for each host.
 pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
@@ -213,10 +216,14 @@ impl<'a> Rows<'a> {
             if device.kind == DeviceKind::Nfs {
                 let Some(id) = self.id(Kind::NfsVolume, &device.name) else { continue };
                 let flow = self.flow(id);
-                let on_the_way = [&self.view.waits.windows, &self.view.waits.links]
-                    .map(|waits| mean_ms(self.host, waits, DeviceId::new(index)));
+                let (waits, device) = (&self.view.waits, DeviceId::new(index));
+                let [window_ms, link_ms] =
+                    [&waits.windows, &waits.links].map(|waits| mean_ms(self.host, waits, device));
+                // Both links are crossed at once.
+                let on_the_way =
+                    window_ms + link_ms.max(switch_ms(self.host, &waits.switches, device));
                 let gavg = flow.gavg(0);
-                let inside = gavg.map(|gavg| (gavg - on_the_way.iter().sum::<f64>()).max(0.0));
+                let inside = gavg.map(|gavg| (gavg - on_the_way).max(0.0));
                 self.below(parts, index, flow.rate(0), [gavg, inside]);
                 continue;
             }

@@ -5,7 +5,7 @@ use diagnose::SwitchLink;
 use levels::{Measured, mean};
 use scenario::{Host, Scenario};
 
-use crate::host_links::{PathRows, ROOM, add_bytes, in_use, mean_use};
+use crate::host_links::{PathRows, ROOM, add_bytes, in_use, mean_use, moving_ms};
 
 /// The links of the switches of a scenario.
 pub(crate) struct SwitchLinks<'a> {
@@ -45,13 +45,13 @@ impl<'a> SwitchLinks<'a> {
         Self { scenario, busy, hosts }
     }
 
-    /// What is known of the fullest that commands of a device of a host cross, where a command is on such for so many
-    /// milliseconds; `paths` are the device's that work, of which some are used.
+    /// What is known of the fullest that commands of a device of a host cross, where a command of so many KiB is on
+    /// such for so many milliseconds; `paths` are the device's that work, of which some are used.
     pub(crate) fn before(
         &self,
         host: &Host,
         (paths, is_used): (impl Iterator<Item = PathId> + Clone, impl Fn(PathId) -> bool),
-        time_ms: f64,
+        (size_kib, time_ms): (f64, f64),
     ) -> Option<SwitchLink> {
         let share = |switch: usize| mean_use(&self.busy[switch]);
         let fullest = |path: PathId| {
@@ -60,10 +60,12 @@ impl<'a> SwitchLinks<'a> {
         let used = paths.clone().filter(|path| is_used(*path)).filter_map(fullest);
         let switch = used.max_by(|a, b| share(*a).total_cmp(&share(*b)))?;
         let has_room = |other: Option<usize>| other.is_none_or(|other| share(other) < ROOM);
+        let config = &self.scenario.switches[switch];
         Some(SwitchLink {
-            switch: self.scenario.switches[switch].name.clone(),
+            switch: config.name.clone(),
             busy: self.busy[switch].clone(),
             time_ms,
+            own_ms: config.link_bytes_per_sec.map_or(0.0, |rate| moving_ms(size_kib, rate)),
             hosts: self.hosts[switch].clone(),
             has_room_beside: paths.map(fullest).any(has_room),
         })

@@ -223,3 +223,68 @@ fn a_link_that_is_slow_for_one_command_is_named_and_no_path_policy() {
     assert!(sentence.contains(told), "{sentence}");
     assert!(whats(finding).iter().all(|what| !what.contains("round robin")), "{finding}");
 }
+
+/// 512 KiB at 100 Mbit/s are 41.9 ms, and 0.5 ms of the array, whichever link it is; 256 KiB are 21 ms, which is no slow
+/// disk's.
+#[test]
+fn whichever_link_is_slow_for_one_command_it_is_named_as_such() {
+    let text = |array: &str, host: &str, store: &str, size: &str| {
+        format!(
+            "title = \"t\"\nduration = \"10s\"\nsample = \"1s\"\n[switch.s]\nlink = \"100Mbit/s\"\n\
+             [array.a]\nservers = 64\nservice = \"0.5ms\"\nspread = \"constant\"\n{array}\n[host.h]\n{host}\n\
+             [datastore.d]\n{store}\n[vm.v]\nguest = \"linux\"\ndisk.\"scsi0:1\".datastore = \"d\"\n\
+             workload = {{ threads = 1, size = \"{size}\" }}\n"
+        )
+    };
+    const ADAPTER: &str = "adapter.vmhba1 = { driver = \"qlnativefc\"";
+    let [fc, link, switch] = ["", ", link = \"100Mbit/s\"", ", switch = \"s\""]
+        .map(|more| format!("{ADAPTER}{more} }}"));
+    const ARRAY: &str = "the link to array a is slow for commands of that size";
+    const HOST: &str = "is slow for commands of that size, and 98.2 % of the time in use";
+    for (array, host, store, cause, told) in [
+        ("link = \"100Mbit/s\"", &*fc, "", "array-slow", ARRAY),
+        ("port_link = \"100Mbit/s\"", &fc, "", "array-slow", ARRAY),
+        ("link = \"100Mbit/s\"", "", "kind = \"nfs\"", "array-slow", ARRAY),
+        ("", &link, "", "host-link", HOST),
+        ("", "nfs_link = \"100Mbit/s\"", "kind = \"nfs\"", "host-link", HOST),
+        ("", &switch, "", "switch-link", HOST),
+        ("", "nfs_switch = \"s\"", "kind = \"nfs\"", "switch-link", HOST),
+    ] {
+        let (_, value) = run(&text(array, host, store, "512k"), &[]);
+        let found = findings(&value, 0);
+        assert_eq!((found.len(), &found[0]["cause"]), (1, &cause.into()), "{found:?}");
+        let sentence = found[0]["sentence"].as_str().unwrap();
+        assert!(sentence.contains(told), "{sentence}");
+        assert!(!sentence.contains("what else goes over it"), "{sentence}");
+        assert!(
+            told == ARRAY || sentence.contains("which is what its own 512 KiB take"),
+            "{sentence}"
+        );
+        assert!(
+            whats(&found[0])[0]
+                .ends_with("or have guests send smaller commands: no other command is in the way.")
+        );
+        let (_, value) = run(&text(array, host, store, "256k"), &[]);
+        assert!(findings(&value, 0).is_empty(), "{cause}: {:?}", findings(&value, 0));
+    }
+}
+
+/// One command of 8 KiB of another host waits behind the 64 of 512 KiB that fill the link of the switch: 33.5 ms.
+#[test]
+fn who_waits_alone_behind_another_hosts_commands_waits_for_the_switch() {
+    let adapter = "driver = \"qlnativefc\", switch = \"edge\"";
+    let second = format!(
+        "[host.other]\nadapter.vmhba1 = {{ {adapter} }}\n[switch.edge]\nlink = \"8Gbit/s\"\n"
+    );
+    let text = scenario(BACKUP, adapter, &second)
+        .replace("[vm.backup]\n", "[vm.backup]\nhost = \"esx\"\n")
+        .replace("[vm.db]\n", "[vm.db]\nhost = \"other\"\n");
+    let (_, value) = run(&text, &[]);
+    let found = findings(&value, 1);
+    assert_eq!((found.len(), &found[0]["cause"]), (1, &"switch-link".into()), "{found:?}");
+    let sentence = found[0]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains("behind what else goes over it. 2 hosts share it; esx moves"),
+        "{sentence}"
+    );
+}

@@ -455,8 +455,13 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
             let (now, then) = (&after.devices[index], &before.devices[index]);
             let mut delta = self.disks(disks);
             delta.resets += now.resets - then.resets;
+            let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
+                level(now).mean_since(level(then), from, to)
+            };
+            let waiting = mean(|d| &d.queued) + mean(|d| &d.held);
             if inventory.devices[index].kind == DeviceKind::Nfs {
                 self.nfs(entity, now.active.now(), &delta);
+                self.put(entity, Counter::MeanQueued, waiting);
                 continue;
             }
             let queue = (now.depth, now.active.now(), now.queued.now());
@@ -473,11 +478,7 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
             for (counter, sum) in array {
                 self.put(entity, counter, mean_millis(sum.array_ns, sum.commands));
             }
-            let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
-                level(now).mean_since(level(then), from, to)
-            };
             let (depth, active) = (mean(|d| &d.depth_over_time), mean(|d| &d.active));
-            let waiting = mean(|d| &d.queued) + mean(|d| &d.held);
             self.put(entity, Counter::MeanDeviceQDepth, depth);
             self.put(entity, Counter::MeanActive, active);
             self.put(entity, Counter::MeanQueued, waiting);
@@ -494,6 +495,8 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
             let latency = mean_millis(sum.kernel_ns + sum.device_ns, sum.commands);
             self.put(entity, counter, latency);
         }
+        let all = delta.all();
+        self.put(entity, Counter::ArrayLatency, mean_millis(all.array_ns, all.commands));
     }
 
     fn worlds(&mut self, inventory: &Inventory, entities: &Entities) {

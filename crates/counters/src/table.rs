@@ -249,6 +249,7 @@ const VDISK_TOTALS: [Counter; 3] = [C::VdiskFailedIos, C::VdiskTotalIos, C::Vdis
 const OWN_DEMAND: [Counter; 3] = [C::Offered, C::Lost, C::Merged];
 const OWN_VDISK: [Counter; 6] =
     [C::GuestWait, C::TotalLatency, C::MeanGuestQueued, C::P50, C::P95, C::P99];
+const OWN_NFS: [Counter; 2] = [C::ArrayLatency, C::MeanQueued];
 const OWN_DEVICE: [Counter; 6] = [
     C::ArrayLatency,
     C::ArrayLatencyRead,
@@ -287,7 +288,7 @@ impl Kind {
                 &[&SHARES, &C::QUEUE, &C::IO, &RESERVATION, &C::LATENCY, &PER_DIRECTION, &ERRORS]
             }
             Self::Partition => &[&C::IO, &C::LATENCY, &PER_DIRECTION],
-            Self::NfsVolume => &[&NFS, &NFS_REST],
+            Self::NfsVolume => &[&NFS, &NFS_REST, &OWN_NFS],
             Self::VirtualDisk => {
                 &[&VDISK_TOTALS, &C::IO, &C::VDISK_LATENCY, &OWN_DEMAND, &OWN_VDISK]
             }

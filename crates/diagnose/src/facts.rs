@@ -70,6 +70,8 @@ pub struct DeviceFacts {
     pub switch_link: Option<SwitchLink>,
     /// What its commands are known to lose on their way to the array and back.
     pub lost_on_the_way: Vec<LostOnTheWay>,
+    /// Paths of it that lead nowhere before the host finds that.
+    pub cut: Vec<CutPath>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of when no path leads to it, whether the host knows of that already or not.
@@ -111,6 +113,8 @@ pub struct HostLink {
     pub busy: Vec<f64>,
     /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
     pub time_ms: f64,
+    /// What a command of its mean size is on this one that has it for itself, in milliseconds.
+    pub own_ms: f64,
     /// Whether another path of the device leaves by a port with room.
     pub has_room_beside: bool,
     /// Whether another path of the device leaves by a port that carries more.
@@ -134,10 +138,19 @@ pub struct SwitchLink {
     pub busy: Vec<f64>,
     /// What a command of the device is on such links in the mean, waiting or moving, in milliseconds.
     pub time_ms: f64,
+    /// What a command of its mean size is on this one that has it for itself, in milliseconds.
+    pub own_ms: f64,
     /// What each host moves over it in the mean, in MiB a second, the one that moves most first.
     pub hosts: Vec<(String, f64)>,
     /// Whether another path of the device crosses none that is as full.
     pub has_room_beside: bool,
+}
+
+impl SwitchLink {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        format!("the link of switch {}", self.switch)
+    }
 }
 
 /// What commands of a device are known to lose between the host and the array.
@@ -195,9 +208,22 @@ pub struct PathFacts {
     pub round_robin_iops: Option<u32>,
     /// How many `Working Paths` there are.
     pub working: usize,
-    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`), with the times from and to
-    /// which they were, in milliseconds since 1970; `None` where nobody says.
+    /// Those that were down at some time, whether the host knew it or not, by name (`vmhba1:C0:T0:L3`), with the
+    /// times from and to which they were, in milliseconds since 1970; `None` where nobody says.
     pub dead: Option<BTreeMap<String, Vec<(i64, i64)>>>,
+}
+
+/// A path that leads nowhere, and what its host does not know of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CutPath {
+    /// Its name.
+    pub name: String,
+    /// From and to when it led nowhere and the host did not know, in milliseconds since 1970.
+    pub times: Vec<(i64, i64)>,
+    /// Whether commands were on it in what is judged.
+    pub is_used: bool,
+    /// Those that are at the end.
+    pub outstanding: u32,
 }
 
 /// What is known of the queue of an array before a device: its volume's or that of a port, whichever has
@@ -287,6 +313,8 @@ pub struct ArrayFacts {
     /// The part of that which a command of the mean size that is judged is on links of the array, in milliseconds; 0
     /// where they have no limit.
     pub wire_ms: f64,
+    /// The part of it that is the way there and back.
+    pub round_trip_ms: f64,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing
@@ -454,6 +482,8 @@ pub struct Facts {
     pub datastores: BTreeMap<String, String>,
     /// The module parameters, by name: `ql2xmaxqdepth` is `128`, or empty where nobody set it.
     pub parameters: BTreeMap<String, String>,
+    /// The time from one row to the next in seconds, which a single one does not tell.
+    pub interval_s: Option<f64>,
 }
 
 impl Facts {

@@ -44,7 +44,7 @@ macro_rules! causes {
 
 causes! {
     Silence "silence" "Device does not answer" "Commands are outstanding and nothing completes: all paths down, or close to it.";
-    PathDown "path-down" "Path lost" "A path stopped carrying I/O and others took over.";
+    PathDown "path-down" "Path lost" "A path stopped carrying I/O, and others take over, or will when the host finds it dead.";
     PathThrash "path-thrash" "Path thrash" "Hosts send to both controllers of an array that has a volume at one of them, and they take it from each other.";
     Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
     Failures "failed-commands" "Commands fail" "Most of the commands are answered with an error.";

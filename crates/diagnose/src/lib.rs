@@ -44,8 +44,8 @@ pub use comparison::{
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
 pub use facts::{
-    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, Detour, DeviceFacts, Facts, HostLink,
-    LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
+    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, CutPath, Detour, DeviceFacts, Facts,
+    HostLink, LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,

@@ -21,7 +21,8 @@ const CAUSES: &[Words] = &[
     (
         "path-down",
         [
-            "One path's CMDS/s falls to 0 for good while others of the device carry more.",
+            "One path's CMDS/s falls to 0 for good while others of the device carry more. A run of a scenario knows it before the \
+        host does, which takes `dead_after`, and names what is outstanding on the path meanwhile.",
             "Look at the port, the cable and the zone of that path; see that the others are optimized.",
             "Do not raise depths: the device has the slots that it had.",
             "Round robin, where a path rests between its turns.",
@@ -98,7 +99,8 @@ const CAUSES: &[Words] = &[
         "host-link",
         [
             "DAVG far above the latency that the array reports, on all devices behind one adapter, while the adapter's \
-        MB/s stay flat: kavg names it in runs of scenarios, which know the link's rate. A capture has no row with it.",
+        MB/s stay flat, or where one command is out at a time as long as its own size takes at the link's rate: kavg \
+        names it in runs of scenarios, which know that rate. A capture has no row with it.",
             "Round robin over another port; a port or a wider link for whoever moves most bytes, or an IOPS limit.",
             "Do not raise depths or DSNRO: more commands only wait for the same link.",
             "A slow array: then the array reports the latency itself, and devices of other arrays are quick.",
@@ -108,7 +110,8 @@ const CAUSES: &[Words] = &[
         "switch-link",
         [
             "DAVG far above the latency that the array reports, on the devices of all hosts whose adapters are on one \
-        switch, while their MB/s together stay flat: kavg names it in runs of scenarios, which know the link's rate.",
+        switch, while their MB/s together stay flat, or where one command is out at a time as long as its own size takes at \
+        the link's rate: kavg names it in runs of scenarios, which know that rate.",
             "More or faster ISLs; ports of hosts and arrays that have most to do with each other on one switch; round robin over \
         another fabric; an IOPS limit for whoever moves most bytes.",
             "Do not raise depths or DSNRO: more commands only wait for the same link.",

@@ -49,6 +49,8 @@ pub(crate) struct Device<'a> {
     pub(crate) faults: Faults<'a>,
     /// kavg's own: what the array reports, where the source knows it.
     pub(crate) array_ms: Column<'a>,
+    /// The same: mean commands that wait in the host, which the row of an NFS volume has no QUED for.
+    pub(crate) held: Column<'a>,
     pub(crate) is_nfs: bool,
     pub(crate) worlds: Vec<World<'a>>,
     /// The place of the first world of each owner.
@@ -112,7 +114,9 @@ impl<'a> Host<'a> {
         let mut host = Self {
             name: &recording.host,
             times_ms: &recording.times_ms,
-            usual_s: usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S),
+            usual_s: usual_interval_s(&recording.times_ms)
+                .or(facts.interval_s)
+                .unwrap_or(DEFAULT_INTERVAL_S),
             devices: Vec::new(),
             adapters: Vec::new(),
             vdisks: Vec::new(),
@@ -285,8 +289,13 @@ impl<'a> Host<'a> {
 
 impl<'a> Device<'a> {
     /// The counters by which every rule's device is observed, beside those of the rule.
-    pub(crate) const COUNTERS: &'static [Counter] =
-        &[Counter::FailedCommands, Counter::Conflicts, Counter::Shares];
+    pub(crate) const COUNTERS: &'static [Counter] = &[
+        Counter::FailedCommands,
+        Counter::Conflicts,
+        Counter::Shares,
+        Counter::ArrayLatency,
+        Counter::MeanQueued,
+    ];
 
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
@@ -301,6 +310,7 @@ impl<'a> Device<'a> {
                 failed: column(Counter::FailedCommands),
             },
             array_ms: column(Counter::ArrayLatency),
+            held: column(Counter::MeanQueued),
             is_nfs: recording.entity(id).kind == Kind::NfsVolume,
             worlds: Vec::new(),
             owners: BTreeMap::new(),

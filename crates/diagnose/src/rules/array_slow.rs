@@ -4,23 +4,21 @@
 //! rate no longer grows with the number outstanding, the array is at its knee and every further
 //! command only waits longer.
 
-use counters::Counter;
-
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    copies, crowd::Crowded, device_depth::explains_nfs, host_link, latency_evidence, number,
-    path_thrash, slow_way, steady, sufferers, switch_link,
+    copies, crowd::Crowded, device_depth::explains_nfs, host_link, known_wait, latency_evidence,
+    number, path_thrash, slow, slow_way, steady, sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    facts::share, mean, median, path_changes, reaches,
+    facts::share, mean, median, path_changes,
 };
 use levels::{array_of, most_first};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 
@@ -93,41 +91,28 @@ impl<'a> Slow<'a> {
         Some(Self { device, spell, why, standing, davg_ms })
     }
 
-    /// Slow is a device for as long as its latency is, or in the mean of all commands; a stall
-    /// counts in one sample.
+    /// Slow is a device by what its commands take at the array; or by what it was, and by others, where they take
+    /// most of their time there.
     fn find(case: &Case<'_>, device: &'a Device<'a>) -> Option<Self> {
-        let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
-        let stands = |sample| flow.in_flight(sample) >= Some(limit(Threshold::BusyOutstanding));
-        let are_many = |sample| {
-            let commands = flow.rate(sample).map(|rate| rate * case.host.interval_s(sample));
-            commands >= Some(limit(Threshold::MinCommands))
-        };
-        let is_found = case.facts.device(flow.name).finds_depth;
+        let is_found = case.facts.device(device.flow.name).finds_depth;
         let is_short = !is_found && case.full_queue(device).is_some();
-        let is_slow = |sample| {
-            let davg = flow.davg(sample);
-            let is_known = is_known_to_be_slow(case, device, &[sample])
-                || is_short && case.is_array_full(device, &[sample]);
-            (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
-                || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
+        let array_ms = |sample| case.array_ms(device, &[sample]);
+        let is_known = |sample| {
+            is_known_to_be_slow(case, device, &[sample])
+                || is_short && case.is_array_full(device, &[sample])
         };
-        let stalls =
-            |sample| flow.davg(sample) >= Some(limit(Threshold::StallMs)) && stands(sample);
-        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
-        let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= Some(0.0);
-        let spell = device
-            .spell(is_slow)
-            .or_else(|| Spell::any(&device.busy, stalls))
-            .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
+        let spell = slow::spell(case, device, &array_ms, &is_known);
         let spell = spell.filter(|spell| !copies::are_all(device, &spell.samples));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
-        plain
-            .or_else(|| Self::slowed(device))
-            .or_else(|| Self::beside_a_peer(case, device))
-            .or_else(|| {
+        let is_arrays =
+            |slow: &Self| case.array_ms(device, &slow.spell.samples) >= Some(MOST * slow.davg_ms);
+        let by_contrast = || {
+            Self::slowed(device).or_else(|| Self::beside_a_peer(case, device)).or_else(|| {
                 let (spell, behind) = Behind::find(case, device)?;
                 Self::new(device, spell, Why::Behind(behind.into()))
             })
+        };
+        plain.or_else(|| by_contrast().filter(is_arrays))
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -231,7 +216,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         ),
         Why::Behind(behind) => behind.sentence(device, worst.standing),
         Why::Plain => {
-            let known = known(case, device, samples, davg);
+            let known = known(case, device, samples);
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
         }
     };
@@ -249,7 +234,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
     finding.evidence.extend(array.into_iter().flat_map(|array| known_evidence(array, samples)));
-    let is_link = array.is_some_and(|array| is_slow_for_one(array, samples, davg));
+    let array_ms = case.array_ms(device, samples).unwrap_or(davg);
+    let is_link = array.is_some_and(|array| is_slow_for_one(array, samples, array_ms));
     if is_link || is_known_to_be_slow(case, device, samples) {
         finding.confidence = 0.98;
     } else {
@@ -319,9 +305,8 @@ fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<Str
 
 /// Whether the array behind a device is known to keep commands waiting for others.
 fn is_known_to_be_slow(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> bool {
-    let davg_ms = device.flow.per_command(samples, Flow::davg);
-    let array = case.array(device).zip(davg_ms);
-    array.is_some_and(|(array, davg_ms)| array.is_slow(samples, davg_ms))
+    let array = case.array(device).zip(case.array_ms(device, samples));
+    array.is_some_and(|(array, ms)| array.is_slow(samples, ms))
         || takes_turns(case, device, samples).is_some()
 }
 
@@ -331,8 +316,8 @@ fn takes_turns(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Optio
     let paths = case.facts.device(device.flow.name).paths.as_ref()?;
     let turn = paths.round_robin_iops.filter(|turn| *turn > 1 && paths.working > 1)?;
     let array = case.array(device)?;
-    let davg_ms = device.flow.per_command(samples, Flow::davg)?;
-    (array.uneven_ports(samples).is_some() && array.is_crowded(samples, davg_ms)).then_some(turn)
+    let ms = case.array_ms(device, samples)?;
+    (array.uneven_ports(samples).is_some() && array.is_crowded(samples, ms)).then_some(turn)
 }
 
 /// What is said of such a device.
@@ -364,24 +349,24 @@ fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item =
 }
 
 /// What is known of a device's array and its ports.
-fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize], davg: f64) -> Option<String> {
+fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let array = case.array(device)?;
     let turns = takes_turns(case, device, samples).map(|turn| in_turns(array, samples, turn));
-    turns.or_else(|| known_rest(array, samples, davg))
+    turns.or_else(|| known_rest(array, samples, case.array_ms(device, samples)?))
 }
 
 /// Whether a command has the link to an array for itself, and takes most of its time there all the same.
-fn is_slow_for_one(array: &ArrayFacts, samples: &[usize], davg: f64) -> bool {
-    let is_alone = |alone: f64| davg < PLAIN * alone && array.wire_ms >= MOST * alone;
+fn is_slow_for_one(array: &ArrayFacts, samples: &[usize], ms: f64) -> bool {
+    let is_alone = |alone: f64| ms < PLAIN * alone && array.wire_ms >= MOST * alone;
     array.is_held_by_its_link(samples) && array.service_ms.is_some_and(is_alone)
 }
 
-/// What a known array does with its time.
-fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String> {
+/// What a known array does with its time, where commands take so many milliseconds there.
+fn known_rest(array: &ArrayFacts, samples: &[usize], ms: f64) -> Option<String> {
     let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
-    let is_full = array.is_full(samples, davg);
+    let is_full = array.is_full(samples, ms);
     let [busy, link] = [&array.busy, &array.link_busy].map(|shares| share(shares, samples));
-    if let Some(own) = array.own_work(samples).filter(|_| array.is_crowded(samples, davg)) {
+    if let Some(own) = array.own_work(samples).filter(|_| array.is_crowded(samples, ms)) {
         return Some(format!(
             "array {name} works {} % of the time, {} % of it for itself (a rebuild, or what else it does in the \
              background), and most of a command's time there is wait for that",
@@ -403,20 +388,20 @@ fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String
         (_, Some(link), _) if is_full => {
             Some(format!("the link to array {name} is {} % full", percent(link)))
         }
-        (_, Some(link), Some(alone)) if is_slow_for_one(array, samples, davg) => Some(format!(
+        (_, Some(link), Some(alone)) if is_slow_for_one(array, samples, ms) => Some(format!(
             "the link to array {name} is slow for commands of that size: one takes {} ms when nobody else sends any, \
              nearly all of it on the link, which is in use {} % of the time",
             number(alone),
             percent(link)
         )),
-        (Some(busy), _, Some(alone)) if davg < PLAIN * alone => Some(format!(
+        (Some(busy), _, Some(alone)) if ms < PLAIN * alone => Some(format!(
             "array {name} takes {} ms for a command even when it has nothing else to do, and \
              works {} % of the time",
             number(alone),
             percent(busy)
         )),
         (Some(busy), ..) => {
-            let waits = match array.is_crowded(samples, davg) {
+            let waits = match array.is_crowded(samples, ms) {
                 true => ", and most of a command's time there is wait for others",
                 false => "",
             };
@@ -541,20 +526,15 @@ pub(super) fn ask_less(array: &ArrayFacts, samples: &[usize]) -> crate::Change {
 
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
-    let davg = device.flow.per_command(samples, Flow::davg);
-    let array = case.array(device).zip(davg);
-    if let Some((array, _)) = array.filter(|(array, davg)| array.is_crowded(samples, *davg)) {
+    let array = case.array(device).zip(case.array_ms(device, samples));
+    if let Some((array, _)) = array.filter(|(array, ms)| array.is_crowded(samples, *ms)) {
         let paths = array
             .uneven_ports(samples)
             .and_then(|_| path_changes::use_all_links(case.host, device, case.facts, false));
         return paths.into_iter().chain([ask_less(array, samples)]).collect();
     }
-    if array.is_some_and(|(array, davg)| is_slow_for_one(array, samples, davg)) {
-        let what = "Widen the link to the array, or have guests send smaller commands: no other command is in the way.";
-        return vec![
-            changes::look(what, Vec::new())
-                .risking("Of smaller commands there are more.", "Set what was"),
-        ];
+    if array.is_some_and(|(array, ms)| is_slow_for_one(array, samples, ms)) {
+        return vec![known_wait::smaller("the link to the array")];
     }
     let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
     let mut fix = vec![changes::look(what, Vec::new())];
@@ -577,7 +557,12 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
+    use counters::{Counter, Kind};
+    use levels::Measured;
+
+    use crate::{
+        ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, diagnose, fixture::Bench,
+    };
 
     #[test]
     fn a_rate_that_stays_to_the_command_may_be_a_policys() {
@@ -779,5 +764,30 @@ mod tests {
         let judged = |profile| bench.diagnose(&Thresholds::of(profile), &Facts::default());
         assert!(judged(Profile::Classic).findings.is_empty());
         assert_eq!(judged(Profile::Flash).findings[0].cause, Cause::ArraySlow);
+    }
+
+    /// 40 ms of which the array reports 5 are spent before it; nothing tells where links of its own are among that.
+    #[test]
+    fn what_the_array_is_known_to_have_no_part_in_is_not_its_own() {
+        let found = |reported_ms, round_trip_ms, link_busy: &[f64]| {
+            let mut bench = Bench::new(6);
+            bench.device("naa.1", 64).vm("a").iops(800.0).davg(40.0);
+            let mut recording = bench.recording();
+            let (row, _) = recording.of_kind(Kind::Device).next().unwrap();
+            recording.set_constant(row, Counter::ArrayLatency, reported_ms, 7);
+            let array = ArrayFacts {
+                name: "far".into(),
+                service_ms: Some(5.0 + round_trip_ms),
+                round_trip_ms,
+                busy: vec![0.06; 6],
+                link_busy: link_busy.into(),
+                ..ArrayFacts::default()
+            };
+            let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings.len()
+        };
+        assert_eq!([found(5.0, 0.0, &[]), found(39.9, 0.0, &[])], [0, 1]);
+        assert_eq!([found(5.0, 34.9, &[]), found(5.0, 0.0, &[0.3; 6])], [1, 1]);
     }
 }

@@ -92,8 +92,8 @@ impl<'a> Crowded<'a> {
             true => crowd.modest.values().any(wait),
             false => crowd.modest.get(&place).is_some_and(wait),
         };
-        let davg_ms = device.flow.per_command(&this.spell.samples, Flow::davg)?;
-        (is_part && this.is_long(davg_ms)).then_some(this)
+        let ms = case.array_ms(device, &this.spell.samples)?;
+        (is_part && this.is_long(ms)).then_some(this)
     }
 
     /// Whether the finding about the array names who waits on this device: it is found on the device
@@ -103,9 +103,9 @@ impl<'a> Crowded<'a> {
         *host == case.host.name && device != self.device.flow.name
     }
 
-    /// Whether most of the time of a command below the host is wait for others, and that counts.
-    fn is_long(&self, davg_ms: f64) -> bool {
-        self.array.is_crowded(&self.spell.samples, davg_ms) && davg_ms >= self.slow_ms
+    /// Whether most of so many milliseconds of a command at the array is wait for others, and that counts.
+    fn is_long(&self, ms: f64) -> bool {
+        self.array.is_crowded(&self.spell.samples, ms) && ms >= self.slow_ms
     }
 
     /// Whether a VM waits for others. Who waits for a policy of its own does as much whatever the

@@ -15,12 +15,12 @@ use super::{
     Case, Rank, Rule,
     adapter_queue::MOST as NAMED,
     changes,
-    known_wait::{NO_DEEPER, OnLink},
+    known_wait::{LinkTime, NO_DEEPER, OnLink, smaller, waiting},
     latency_evidence, number, sufferers,
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, HostLink, LevelKind, Object, Party, Queue,
-    Threshold, mean, path_changes,
+    mean, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -34,13 +34,8 @@ type Held<'a> = OnLink<'a, HostLink>;
 
 fn held<'a>(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let link = case.facts.device(device.flow.name).link.as_ref()?;
-    Held::of(device, link, (link.time_ms, &link.busy))
-}
-
-/// Whether a device is slow by any measure, were one command alone on the link.
-fn is_slow(held: &Held<'_>) -> bool {
-    let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - held.device.surely_slow_ms(s)?);
-    held.device.flow.per_command(&held.spell.samples, excess_ms) >= Some(0.0)
+    let HostLink { busy, time_ms, own_ms, .. } = link;
+    Held::of(device, link, &LinkTime { busy, time_ms: *time_ms, own_ms: *own_ms })
 }
 
 /// Whether a device is slow because of the link of a port of the host, and not of the array's as well.
@@ -50,13 +45,8 @@ pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// What is to be left alone where the commands of a full device queue wait for a link as well.
 pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<String> {
-    let held = held(case, device).filter(|held| held.inside > 1.0)?;
-    Some(format!(
-        "Do not raise the depth: {} commands that have left the queue are on {} already, and more would wait \
-         there.",
-        number(held.inside),
-        held.link.name()
-    ))
+    let held = held(case, device)?;
+    held.instead_of_deeper(&held.link.name())
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -67,16 +57,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     adapters.into_values().filter_map(|held| judge(case, held)).collect()
 }
 
-/// The finding about the link of devices that all are on it, if more wait for it than count or somebody is slow by it.
+/// The finding about the link of devices that all are on it, if it counts.
 fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     most_first(&mut held, |held| held.inside);
-    let (worst, least) = (held.first()?, held.iter().map(|held| held.device.limits));
-    let least = least.map(|limits| limits.get(Threshold::Waiting)).fold(f64::INFINITY, f64::min);
-    let Held { device, link, spell, davg_ms, link_ms, busy, .. } = worst;
-    let waiting = held.iter().map(|held| held.inside).sum::<f64>() - busy;
-    if waiting < least && !held.iter().any(is_slow) {
-        return None;
-    }
+    let (worst, waiting) = (held.first()?, waiting(case, &held)?);
+    let Held { device, link, spell, link_ms, busy, .. } = worst;
     let is_behind = |device: &Device<'_>| {
         let link = &case.facts.device(device.flow.name).link;
         link.as_ref().is_some_and(|other| other.adapter == worst.link.adapter)
@@ -97,18 +82,10 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
         format!(" {} moves {own} of the {all} MiB/s.", most.party.name)
     });
     let (name, device_name) = (link.name(), device.flow.name);
-    let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
     let datastore = case.facts.datastores.get(device_name);
     let datastore = datastore.map_or(String::new(), |datastore| format!("{datastore}, "));
-    finding.sentence = format!(
-        "T{} is {} % full: of the {} ms that a command of {datastore}{device_name} takes below the host ({latency}) \
-         it is {} ms there, behind what else goes over it.{whose}",
-        &name[1..],
-        number(100.0 * busy),
-        number(*davg_ms),
-        number(*link_ms)
-    );
-    finding.standing = waiting.max(0.0);
+    finding.sentence = worst.told(&name, &format!("{datastore}{device_name}")) + &whose;
+    finding.standing = waiting;
     finding.evidence = vec![
         Evidence::new(format!("use of {name}"), 100.0 * busy, "%"),
         Evidence::new("moved by the adapter", moved, "MiB/s"),
@@ -201,9 +178,12 @@ pub(super) fn limit(case: &Case<'_>, causers: &[Sender]) -> Option<Change> {
     changes::limit_iops(&vms, rarest.size_kib, case.facts)
 }
 
-/// Other ports first; where others than those that fill it wait, a limit; a port of their own.
+/// Other ports first, for who is alone if they carry more; where others than those that fill it wait, a limit; a port of
+/// their own.
 fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool) -> Vec<Change> {
-    let with_room = held.iter().filter(|held| held.link.has_room_beside);
+    let is_alone = held.iter().all(OnLink::is_alone);
+    let with_room =
+        held.iter().filter(|held| held.link.has_room_beside && (!is_alone || held.link.is_slower));
     let paths = with_room.filter_map(|held| {
         path_changes::use_all_links(case.host, held.device, case.facts, held.link.is_slower)
     });
@@ -213,6 +193,10 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool
     }
     let Some(Held { device, link, .. }) = held.first() else { return fix };
     let name = link.name();
+    if is_alone {
+        fix.push(smaller(&name));
+        return fix;
+    }
     if device.is_nfs {
         let what = format!(
             "Widen {name}, or have less go over it: move VMs to another host, or to a datastore that is not reached by it."
@@ -255,6 +239,7 @@ mod tests {
                 is_vmkernel: false,
                 busy: vec![busy; 6],
                 time_ms,
+                own_ms: 0.52,
                 has_room_beside: true,
                 is_slower: false,
             };

@@ -28,6 +28,7 @@ mod reservations;
 mod shared;
 mod silence;
 mod sioc;
+mod slow;
 mod slow_way;
 mod splitting;
 mod steady;
@@ -195,11 +196,22 @@ impl Case<'_> {
         self.facts.device(device.flow.name).array.as_deref()
     }
 
+    /// What commands of a device take at its array and on the round trip to it, in milliseconds: what the array
+    /// reports, and DAVG where nobody knows, or where it has links of its own, whose time it does not report.
+    fn array_ms(&self, device: &Device<'_>, samples: &[usize]) -> Option<f64> {
+        let davg_ms = device.flow.per_command(samples, Flow::davg)?;
+        let known_ms = || {
+            let array = self.array(device).filter(|array| array.link_busy.is_empty())?;
+            let reported = |_: &Flow<'_>, sample| device.array_ms.at(sample);
+            Some(device.flow.per_command(samples, reported)? + array.round_trip_ms)
+        };
+        Some(known_ms().map_or(davg_ms, |known_ms| known_ms.min(davg_ms)))
+    }
+
     /// Whether the array behind a device is known to do all it can for the commands of some samples.
     fn is_array_full(&self, device: &Device<'_>, samples: &[usize]) -> bool {
-        let davg_ms = device.flow.per_command(samples, Flow::davg);
-        let array = self.array(device);
-        array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(samples, davg_ms))
+        let array = self.array(device).zip(self.array_ms(device, samples));
+        array.is_some_and(|(array, ms)| array.is_full(samples, ms))
     }
 
     /// Whether more commands are known to gain nothing at the array behind a device, to be refused
@@ -252,7 +264,8 @@ impl Case<'_> {
         let (array, rate) = (self.array(device)?, device.flow.mean_rate(samples)?);
         let work = array.work(samples);
         let then_ms = 1000.0 * full.demand * work / rate;
-        let counts = work >= busy && array.is_crowded(samples, davg_ms) && then_ms > davg_ms;
+        let is_crowded = array.is_crowded(samples, self.array_ms(device, samples)?);
+        let counts = work >= busy && is_crowded && then_ms > davg_ms;
         let cost = || {
             format!(
                 "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \
@@ -340,9 +353,8 @@ impl Case<'_> {
     /// Whether an array is slow for every VM, and not known to be so for another reason than what
     /// is asked of it.
     fn is_slow_for_all(&self, device: &Device<'_>, samples: &[usize]) -> bool {
-        let davg_ms = device.flow.per_command(samples, Flow::davg);
-        let is_crowded =
-            |array: &ArrayFacts| davg_ms.is_some_and(|ms| array.is_crowded(samples, ms));
+        let ms = self.array_ms(device, samples);
+        let is_crowded = |array: &ArrayFacts| ms.is_some_and(|ms| array.is_crowded(samples, ms));
         let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
         let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= Some(0.0);
         let mut worlds = device.worlds.iter().map(|world| &world.flow);

@@ -13,10 +13,11 @@ use counters::Counter;
 use super::{
     Case, Rank, Rule, changes, number,
     path_thrash::{self, MANY, commands},
+    silence,
 };
 use crate::{
-    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, PathFacts, Spell,
-    reaches,
+    Adapter, Cause, CutPath, Device, Evidence, Finding, Flow, LevelKind, Party, Path, PathFacts,
+    Spell, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -49,14 +50,15 @@ struct Lost<'a> {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let (mut findings, mut lost) = (Vec::new(), Vec::new());
     let jumps = |device| path_thrash::jumps(case, device).is_some();
-    for device in case.host.busy_devices() {
+    for device in &case.host.devices {
         let paths = case.facts.device(device.flow.name).paths.as_ref();
         let known = paths.and_then(|paths| paths.dead.as_ref());
         let is_inferred = known.is_none() && device.paths.len() > 1;
-        let is_inferred = is_inferred && !jumps(device);
+        let is_inferred = is_inferred && !device.busy.is_empty() && !jumps(device);
         lost.extend(device.paths.iter().filter_map(|path| {
             let spell = match known {
-                Some(dead) => dead_in(case, device, dead.get(path.flow.name)?)?,
+                Some(dead) => dead_in(case, device, dead.get(path.flow.name)?)
+                    .or_else(|| held_at_the_end(case, device, path))?,
                 None => silence(case, device, path).filter(|_| is_inferred)?,
             };
             Some(Lost { device, path, spell, is_known: known.is_some() })
@@ -119,6 +121,7 @@ fn lost_adapter(case: &Case<'_>, adapter: &Adapter<'_>, its: &[Lost<'_>]) -> Opt
     ])
     .collect();
     finding.confidence = if its.iter().all(|lost| lost.is_known) { 0.99 } else { 0.85 };
+    finding.sentence.push_str(&unfound(case, its));
     advise(case, &mut finding, &devices, &spell);
     Some(finding)
 }
@@ -133,6 +136,16 @@ fn dead_in(case: &Case<'_>, device: &Device<'_>, outages: &[(i64, i64)]) -> Opti
     Spell::any(&device.busy, is_down)
 }
 
+/// The last sample, be it without load, where commands are on a path by then that its host does not know to be dead; but
+/// for a device that is silent because of it.
+fn held_at_the_end(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spell> {
+    let mut unknown = unknown(case, device).filter(|cut| cut.outstanding > 0);
+    let last = case.host.times_ms.len().checked_sub(1)?;
+    let is_held = unknown.any(|cut| cut.name == path.flow.name);
+    (is_held && !silence::stalls(case, device, last))
+        .then(|| Spell { samples: vec![last], of: case.host.times_ms.len() })
+}
+
 /// The finding about paths that are known to be down.
 fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Finding> {
     let (name, all) = (device.flow.name, device.paths.len());
@@ -141,27 +154,26 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     let rate = device.flow.mean_rate(&spell.samples)?;
     let Course { is_over, at_once, told } = Course::of(case, device, dead);
     let left = all.saturating_sub(at_once);
+    let be = |many: usize| match (many, is_over) {
+        (1, false) => "is",
+        (1, true) => "was",
+        (_, false) => "are",
+        (_, true) => "were",
+    };
+    let by_turns = at_once < dead.len();
+    let left_over = match left {
+        _ if all == 1 => format!("no other path of {name} is left"),
+        0 => format!("none of the {all} paths of {name} {} left", be(0)),
+        _ if by_turns => {
+            format!("never fewer than {left} of the {all} paths of {name} {} left", be(left))
+        }
+        _ => format!("{left} of the {all} paths of {name} {} left", be(left)),
+    };
     finding.sentence = format!(
-        "{} {} down{}: {} of the {all} paths of {name} {} left for its {} commands a second.",
+        "{} {} down{}: {left_over} for its {} commands a second.",
         dead.iter().map(|lost| lost.path.flow.name).collect::<Vec<_>>().join(", "),
-        match (dead.len(), is_over) {
-            (1, false) => "is",
-            (1, true) => "was",
-            (_, false) => "are",
-            (_, true) => "were",
-        },
-        if at_once < dead.len() { " by turns" } else { "" },
-        match left {
-            0 => "none".into(),
-            left if at_once < dead.len() => format!("never fewer than {left}"),
-            left => left.to_string(),
-        },
-        match (left, is_over) {
-            (1, false) => "is",
-            (1, true) => "was",
-            (_, false) => "are",
-            (_, true) => "were",
-        },
+        be(dead.len()),
+        if by_turns { " by turns" } else { "" },
         number(rate)
     );
     finding.evidence = vec![
@@ -171,8 +183,32 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     ];
     finding.confidence = 0.99;
     finding.sentence.push_str(&told);
+    finding.sentence.push_str(&unfound(case, dead));
     advise(case, &mut finding, &[device], spell);
     Some(finding)
+}
+
+/// Those of the paths of a device that the host does not know to be dead at the end.
+fn unknown<'c>(case: &'c Case<'_>, device: &Device<'_>) -> impl Iterator<Item = &'c CutPath> {
+    let end = case.host.times_ms.last().copied().unwrap_or_default();
+    let lasts = move |path: &&CutPath| path.times.last().is_some_and(|(_, to)| *to > end);
+    case.facts.device(device.flow.name).cut.iter().filter(lasts)
+}
+
+/// In words that the host has not found yet that paths are dead.
+fn unfound(case: &Case<'_>, lost: &[Lost<'_>]) -> String {
+    let cut = lost.iter().flat_map(|lost| {
+        unknown(case, lost.device).filter(|path| path.name == lost.path.flow.name)
+    });
+    let outstanding: Vec<u32> = cut.map(|path| path.outstanding).collect();
+    match (outstanding.len(), outstanding.iter().sum()) {
+        (0, _) => String::new(),
+        (_, 0) => " The host has not found that yet.".into(),
+        (_, 1_u32) => " The host has not found that yet: one command is outstanding there.".into(),
+        (_, all) => {
+            format!(" The host has not found that yet: {all} commands are outstanding there.")
+        }
+    }
 }
 
 /// How paths that were down fared.
@@ -372,10 +408,14 @@ fn leave(finding: &mut Finding, device: &Device<'_>, left: &Left) {
 }
 
 /// The VMs that are slower than they were before a path was lost; where there is no before, slower
-/// than the array is known to be for one that waits for nobody, or all of them.
+/// than the array is known to be for one that waits for nobody, or all of them; and all where some of their commands are
+/// on a dead path still, for those have no latency.
 fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     const CHANGED: f64 = 1.1;
     const WAITS: f64 = 2.0;
+    if unknown(case, device).any(|path| path.outstanding > 0) {
+        return device.tenants(&spell.samples);
+    }
     let first = spell.samples.first().copied().unwrap_or_default();
     let before: Vec<usize> = device.busy.iter().copied().filter(|sample| *sample < first).collect();
     let was = device.tenants(&before);
@@ -416,7 +456,7 @@ fn advise(case: &Case<'_>, finding: &mut Finding, devices: &[&Device<'_>], spell
 mod tests {
     use knobs::Version;
 
-    use crate::{Cause, DeviceFacts, Facts, PathFacts, fixture::Bench};
+    use crate::{Cause, CutPath, DeviceFacts, Facts, PathFacts, fixture::Bench};
 
     #[test]
     fn a_path_that_stops_while_the_other_goes_on_is_lost() {
@@ -565,5 +605,43 @@ mod tests {
         bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample % 2 == path)));
         bench.device("naa.1", 64).vm("a").iops(200.0).davg(0.5);
         assert!(bench.findings().is_empty());
+    }
+
+    /// Where the rows end before the path is cut, or the device has no load in the last, the last one stands for it.
+    #[test]
+    fn what_is_outstanding_on_a_path_that_is_not_found_dead_is_told() {
+        let found = |paths, outstanding| {
+            let mut bench = Bench::new(6);
+            bench.paths(paths);
+            bench.device("naa.1", 64).vm("a").iops(900.0).davg(0.5);
+            let times = vec![(bench.recording().times_ms[6], i64::MAX)];
+            let name = "vmhba1:C0:T0:L0".to_owned();
+            let dead = Some([(name.clone(), times.clone())].into());
+            let cut = vec![CutPath { name, times, is_used: true, outstanding }];
+            let paths = Some(PathFacts { working: paths, dead, ..PathFacts::default() });
+            let known = DeviceFacts { paths, cut, ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            bench.diagnose(&Default::default(), &facts).findings
+        };
+        for (paths, outstanding, told) in [
+            (
+                2,
+                3,
+                "1 of the 2 paths of naa.1 is left for its 900 commands a second. The host has not found that yet: 3 \
+                    commands are outstanding there.",
+            ),
+            (
+                1,
+                1,
+                "no other path of naa.1 is left for its 900 commands a second. The host has not found that yet: one \
+                    command is outstanding there.",
+            ),
+        ] {
+            let found = found(paths, outstanding);
+            assert_eq!((found.len(), found[0].cause), (1, Cause::PathDown), "{found:?}");
+            assert!(found[0].sentence.ends_with(told), "{}", found[0].sentence);
+            assert_eq!((found[0].sufferers.len(), found[0].window.samples), (1, 1));
+        }
+        assert!(found(2, 0).is_empty(), "nobody is on it, and it was up in all rows");
     }
 }

@@ -126,15 +126,19 @@ fn only_the_hosts_own_fail(device: &Device<'_>, sample: usize, least: f64) -> bo
     fails && waits && vms.all(|world| world.flow.rate(sample) == Some(0.0))
 }
 
-/// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA].
+/// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA], and where no path is left all
+/// wait in the host, of which a run alone tells.
 fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
-    let actv = || device.queue.actv.at(sample).filter(|_| device.is_nfs);
-    device.queue.sampled(sample).or_else(actv)
+    let held = || device.held.at(sample).unwrap_or_default().ceil();
+    let of_nfs = || Some(device.queue.actv.at(sample)? + held()).filter(|_| device.is_nfs);
+    device.queue.sampled(sample).or_else(of_nfs)
 }
 
 /// Whether it is known that there is no answer in a sample in which there is somebody to be answered.
 fn is_known(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    is_array_silent(case, device, sample) || is_cut_off(case, device, sample)
+    is_array_silent(case, device, sample)
+        || is_cut_off(case, device, sample)
+        || on_cut_path(case, device, sample).is_some()
 }
 
 /// Whether the array gives none then.
@@ -143,11 +147,36 @@ fn is_array_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool 
     is_among(case, sample, &case.facts.device(device.flow.name).silent) && is_asked()
 }
 
-/// Whether no path leads there, and nothing completes: what does in a part of a sample is told by its latency.
+/// Whether no path leads there, and nothing completes: what does in a part of a sample is told by its latency, unless
+/// that is none because the outage is not over by then.
 fn is_cut_off(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    is_among(case, sample, &case.facts.device(device.flow.name).cut_off)
-        && device.flow.commands.at(sample) == Some(0.0)
-        && inside(device, sample) >= Some(1.0)
+    let (times, end) = (&case.facts.device(device.flow.name).cut_off, case.host.times_ms[sample]);
+    let lasts = || times.iter().any(|(from, to)| (*from..*to).contains(&end));
+    is_among(case, sample, times)
+        && (is_waited_for(device, sample) || lasts() && inside(device, sample) >= Some(1.0))
+}
+
+/// Whether nothing completes though somebody waits for that.
+fn is_waited_for(device: &Device<'_>, sample: usize) -> bool {
+    device.flow.commands.at(sample) == Some(0.0) && inside(device, sample) >= Some(1.0)
+}
+
+/// The path that leads nowhere, with what is outstanding, while the host does not know that: others may lead there.
+fn on_cut_path<'c>(case: &'c Case<'_>, device: &Device<'_>, sample: usize) -> Option<&'c str> {
+    let mut cut = case.facts.device(device.flow.name).cut.iter();
+    let path = cut.find(|path| path.is_used && is_among(case, sample, &path.times))?;
+    let is_held = is_waited_for(device, sample);
+    (is_held && !takes_longer(device, case.host.interval_s(sample))).then_some(&path.name)
+}
+
+/// The path that was down, be it just before, when commands were held up in a sample that completes them.
+fn after_cut_path<'c>(case: &'c Case<'_>, device: &Device<'_>, sample: usize) -> Option<&'c str> {
+    device.stalled_s.get(&sample)?;
+    let paths = case.facts.device(device.flow.name).paths.as_ref()?;
+    let (begin, end) = (case.host.begin_ms(sample), case.host.times_ms[sample]);
+    let is_down = |times: &[(i64, i64)]| times.iter().any(|(from, to)| *from < end && begin <= *to);
+    let mut down = paths.dead.as_ref()?.iter();
+    down.find(|(_, times)| is_down(times)).map(|(name, _)| name.as_str())
 }
 
 /// Whether a sample has a part of any of those times.
@@ -168,13 +197,17 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
     };
     let stalled =
         largest(samples.iter().filter_map(|sample| device.stalled_s.get(sample).copied()));
-    let why = match dead {
+    let on_path = samples.iter().find_map(|&sample| {
+        on_cut_path(case, device, sample).or_else(|| after_cut_path(case, device, sample))
+    });
+    let why = match (dead, on_path) {
         _ if any(is_array_silent) => "its array is known to give no answer".into(),
-        Some(1) => "its path is down".into(),
-        Some(all) => format!("all its {all} paths are down"),
-        None if any(is_cut_off) => "no path to it works".into(),
-        None if device.is_nfs => "as when the server or the network is gone".into(),
-        None => "as when all paths are down".into(),
+        (Some(1), _) => "its path is down".into(),
+        (Some(all), _) => format!("all its {all} paths are down"),
+        _ if any(is_cut_off) => "no path to it works".into(),
+        (None, Some(path)) => format!("while {path} was dead and the host did not know it"),
+        _ if device.is_nfs => "as when the server or the network is gone".into(),
+        _ => "as when all paths are down".into(),
     };
     finding.sentence = match stalled {
         Some(seconds) if still.is_empty() => format!(
@@ -203,7 +236,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
         ("DAVG, at most", davg.filter(|ms| *ms > 0.0), "ms"),
         ("aborts per second, at most", aborts, "1/s"),
     ]));
-    if dead.is_some() || any(is_known) {
+    if dead.is_some() || on_path.is_some() || any(is_known) {
         finding.confidence = 0.99;
     } else {
         finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
@@ -260,7 +293,7 @@ mod tests {
     use levels::Measured;
 
     use crate::{
-        Cause, Facts, Finding, Thresholds, diagnose,
+        Cause, CutPath, Facts, Finding, Thresholds, diagnose,
         fixture::{self, Bench, limited},
     };
 
@@ -544,5 +577,50 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 0);
         assert!(bench.findings().is_empty());
+    }
+
+    /// A mount that no path leads to has nothing out: what is asked waits in the host, which only a run's rows tell.
+    #[test]
+    fn an_nfs_volume_that_is_known_to_be_cut_off_is_silent_for_what_waits_in_the_host() {
+        let found = |held: f64, is_known: bool| {
+            let mut recording = Recording::new("esx1".into());
+            recording.times_ms = (0..10).map(|sample| 1_000 * sample).collect();
+            let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+            for (counter, value) in [(Counter::Commands, 0.0), (Counter::ActiveCommands, 0.0)] {
+                recording.set_constant(volume, counter, value, 10);
+            }
+            recording.set_constant(volume, Counter::MeanQueued, held, 10);
+            let mut facts = Facts::default();
+            let cut_off = if is_known { vec![(-5_000, i64::MAX)] } else { Vec::new() };
+            facts.devices.entry("nfs1".into()).or_default().cut_off = cut_off;
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings
+        };
+        let told = |held| found(held, true)[0].sentence.clone();
+        assert!(told(1.0).contains("one command is outstanding and none completes, no path"));
+        assert!(told(3.4).contains("4 commands are outstanding and none completes, no path"));
+        assert!(found(0.0, true).is_empty() && found(1.0, false).is_empty());
+    }
+
+    #[test]
+    fn a_path_that_is_dead_and_not_found_so_is_told_where_all_is_on_it() {
+        let found = |is_used, davg_ms: f64| {
+            let mut bench = Bench::new(10);
+            let vm = bench.device("naa.1", 64).vm("a").davg(davg_ms);
+            vm.iops_when(move |s| if s < 8 { 1_000.0 / davg_ms } else { 0.0 }).sampled(|_| 1);
+            let from_ms = bench.recording().times_ms[8];
+            let name = "vmhba1:C0:T0:L0".into();
+            let cut = CutPath { name, times: vec![(from_ms, i64::MAX)], is_used, outstanding: 1 };
+            let mut facts = Facts::default();
+            facts.devices.entry("naa.1".into()).or_default().cut = vec![cut];
+            bench.diagnose(&Thresholds::default(), &facts).findings
+        };
+        let [finding] = &found(true, 1.0)[..] else { panic!("{:?}", found(true, 1.0)) };
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 2));
+        let told = "while vmhba1:C0:T0:L0 was dead and the host did not know it.";
+        assert!(finding.sentence.ends_with(told), "{}", finding.sentence);
+        let is_none =
+            |found: Vec<Finding>| found.iter().all(|finding| finding.cause != Cause::Silence);
+        assert!(is_none(found(false, 1.0)), "nothing went by it");
+        assert!(is_none(found(true, 20_000.0)), "a row has no time for one");
     }
 }

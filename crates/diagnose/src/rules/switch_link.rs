@@ -12,12 +12,11 @@ use super::{
     adapter_queue::MOST as NAMED,
     changes,
     host_link::{Sender, causers, limit, senders},
-    known_wait::{NO_DEEPER, OnLink},
+    known_wait::{LinkTime, NO_DEEPER, OnLink, smaller, waiting},
     latency_evidence, number, sufferers,
 };
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, Threshold,
-    path_changes,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -31,8 +30,8 @@ type Held<'a> = OnLink<'a, SwitchLink>;
 
 fn held<'a>(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let link = case.facts.device(device.flow.name).switch_link.as_ref()?;
-    let held = Held::of(device, link, (link.time_ms, &link.busy))?;
-    (held.inside >= device.limits.get(Threshold::Waiting)).then_some(held)
+    let SwitchLink { busy, time_ms, own_ms, .. } = link;
+    Held::of(device, link, &LinkTime { busy, time_ms: *time_ms, own_ms: *own_ms })
 }
 
 /// Whether a device is slow because of the link of a switch, and not of the array's as well.
@@ -43,12 +42,7 @@ pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// What is to be left alone where the commands of a full device queue wait for such a link as well.
 pub(super) fn instead_of_deeper(case: &Case<'_>, device: &Device<'_>) -> Option<String> {
     let held = held(case, device)?;
-    Some(format!(
-        "Do not raise the depth: {} commands that have left the queue are on the link of switch {} already, and more \
-         would wait there.",
-        number(held.inside),
-        held.link.switch
-    ))
+    held.instead_of_deeper(&held.link.name())
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -59,26 +53,18 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     switches.into_values().filter_map(|held| judge(case, held)).collect()
 }
 
-/// The finding about the link of devices that all cross it.
+/// The finding about the link of devices that all cross it, if it counts.
 fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     most_first(&mut held, |held| held.inside);
-    let Held { device, link, spell, davg_ms, link_ms, busy, .. } = held.first()?;
+    let (worst, waiting) = (held.first()?, waiting(case, &held)?);
+    let Held { device, link, spell, link_ms, busy, .. } = worst;
     let mut finding = case.finding(Cause::SwitchLink, device.object(), spell);
     finding.also = held.iter().skip(1).map(|held| held.device.object()).collect();
-    let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
-    finding.sentence = format!(
-        "The link of switch {} is {} % full: of the {} ms that a command of {} takes below the host ({latency}) it is \
-         {} ms there, behind what else goes over it.{}",
-        link.switch,
-        number(100.0 * busy),
-        number(*davg_ms),
-        device.flow.name,
-        number(*link_ms),
-        whose(link)
-    );
-    finding.standing = held.iter().map(|held| held.inside).sum();
+    let name = link.name();
+    finding.sentence = worst.told(&name, device.flow.name) + &whose(link);
+    finding.standing = waiting;
     finding.evidence = vec![
-        Evidence::new(format!("use of the link of switch {}", link.switch), 100.0 * busy, "%"),
+        Evidence::new(format!("use of {name}"), 100.0 * busy, "%"),
         Evidence::new("moved over it by all hosts", moved(link), "MiB/s"),
         Evidence::new("a command on the link", *link_ms, "ms"),
     ];
@@ -122,8 +108,12 @@ fn whose(link: &SwitchLink) -> String {
     })
 }
 
-/// Other links first; a limit for `causers`, where others than these wait; a wider link, or what does not cross it.
+/// Other links first; a limit for `causers`, where others than these wait; a wider link, or what does not cross it. For who
+/// is alone no other path is wider that anybody knows.
 fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender]) -> Vec<Change> {
+    if let Some(first) = held.first().filter(|_| held.iter().all(OnLink::is_alone)) {
+        return vec![smaller(&first.link.name())];
+    }
     let with_room = held.iter().filter(|held| held.link.has_room_beside);
     let paths = with_room
         .filter_map(|held| path_changes::use_all_links(case.host, held.device, case.facts, false));
@@ -131,8 +121,8 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender]) -> Vec<Change> {
     fix.extend(limit(case, causers));
     let Some(Held { link, .. }) = held.first() else { return fix };
     let what = format!(
-        "Widen the link of switch {} (more or faster ISLs), or have less cross it: hosts on the switch of their array.",
-        link.switch
+        "Widen {} (more or faster ISLs), or have less cross it: hosts on the switch of their array.",
+        link.name()
     );
     fix.push(
         changes::look(what, Vec::new())
@@ -151,6 +141,7 @@ mod tests {
             switch: "edge".into(),
             busy: vec![1.0; 6],
             time_ms,
+            own_ms: 0.52,
             hosts: hosts.iter().map(|(name, moved)| ((*name).into(), *moved)).collect(),
             has_room_beside: true,
         };
@@ -202,5 +193,32 @@ mod tests {
         let known = facts(&BOTH, 8.0, &[("esx-1", 952.0)]);
         full().first(Cause::SwitchLink, &known);
         full().first(Cause::ArraySlow, &known);
+    }
+
+    /// 512 KiB at 100 Mbit/s are 41.9 ms, one at a time: nobody is in the way, and no other path is known to be wider.
+    #[test]
+    fn a_link_that_is_slow_for_one_command_is_told_as_that() {
+        let found = |own_ms, davg_ms| {
+            let mut known = facts(&["naa.1"], 41.9, &[("esx-1", 12.0)]);
+            for device in known.devices.values_mut() {
+                device.switch_link.iter_mut().for_each(|link| link.own_ms = own_ms);
+            }
+            let mut bench = Bench::new(6);
+            bench.paths(2).device("naa.1", 128).vm("a").size_kib(512.0).iops(23.5).davg(davg_ms);
+            bench.only(Cause::SwitchLink, &known)
+        };
+        let finding = found(41.9, 42.4);
+        let told = "The link of switch edge is slow for commands of that size, and 100 % of the time in use: of the 42.4 ms";
+        assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
+        assert!(
+            finding.sentence.ends_with("which is what its own 512 KiB take."),
+            "{}",
+            finding.sentence
+        );
+        let whats: Vec<&str> = finding.changes.iter().map(|change| &*change.what).collect();
+        let told = "Widen the link of switch edge, or have guests send smaller commands: no other command is in the way.";
+        assert_eq!(whats, [told]);
+        // As long behind others it is theirs.
+        assert!(found(0.7, 42.4).sentence.ends_with("behind what else goes over it."));
     }
 }
