@@ -108,8 +108,9 @@ impl<'a> Slow<'a> {
             let davg = flow.davg(sample);
             let is_known = is_known_to_be_slow(case, device, &[sample])
                 || is_short && case.is_array_full(device, &[sample]);
-            (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
-                || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
+            let is_slow = (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
+                || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample);
+            is_slow && !device.stalls.contains_key(&sample)
         };
         let stalls =
             |sample| flow.davg(sample) >= Some(limit(Threshold::StallMs)) && stands(sample);
@@ -119,15 +120,15 @@ impl<'a> Slow<'a> {
             .spell(is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
-        let spell = spell.filter(|spell| !copies::are_all(device, &spell.samples));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
-        plain
+        let found = plain
             .or_else(|| Self::slowed(device))
             .or_else(|| Self::beside_a_peer(case, device))
             .or_else(|| {
                 let (spell, behind) = Behind::find(case, device)?;
                 Self::new(device, spell, Why::Behind(behind.into()))
-            })
+            });
+        found.filter(|slow| !copies::are_all(device, &slow.spell.samples))
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -265,7 +266,13 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
-        Why::Plain => finding.causers = super::causers(&finding.sufferers),
+        Why::Plain => match copies::that_slow(device, samples) {
+            Some((copies, told)) => {
+                finding.sentence += &told;
+                finding.causers = copies;
+            }
+            None => finding.causers = super::causers(&finding.sufferers),
+        },
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];
