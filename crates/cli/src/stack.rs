@@ -9,7 +9,7 @@ use model::Service;
 use scenario::{Host, Scenario};
 use sim::WindowView;
 
-use crate::{known::mean_ms, text::whole};
+use crate::{application, known::mean_ms, text::whole};
 
 /// The stack of all hosts over one window; `views` has one view for each host.
 pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
@@ -28,7 +28,8 @@ pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
     };
     let disks = parts.guests.iter().zip(&parts.disks).map(whole).collect();
     let mib_per_s = parts.mib_per_s;
-    Stack::new(parts.levels(), disks, mib_per_s)
+    let stack = Stack::new(parts.levels(), disks, mib_per_s);
+    Stack { application: application::of(scenario, views), ..stack }
 }
 
 /// At most `rows` queues of a level: the busiest by name, and the rest as one. Where all have room
