@@ -120,6 +120,10 @@ fn part(recording: &Recording, order: &[usize], keep: &[bool]) -> Recording {
     let new_id = |id: Option<EntityId>| id.and_then(|id| ids[id.0 as usize]);
     let mut result = Recording::new(recording.host.clone());
     result.times_ms = order.iter().map(|&sample| recording.times_ms[sample]).collect();
+    result.begin_ms = order.first().and_then(|&first| {
+        let length_ms = (1_000.0 * recording.interval_s(first)?) as i64;
+        recording.times_ms[first].checked_sub(length_ms)
+    });
     for (entity, _) in recording.entities().iter().zip(&present).filter(|(_, present)| **present) {
         let mut entity = entity.clone();
         entity.device = new_id(entity.device);

@@ -9,7 +9,7 @@ use counters::sorted::sort;
 use std::io::{self, Write};
 
 use counters::{
-    Controller, Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Format, Kind, Recording, interval_s,
+    Controller, Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Format, Kind, Recording,
 };
 
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) fn each_line(
     write(line.as_bytes())?;
     let mut row = Vec::with_capacity(line.len() / 8);
     if let Some(&first) = recording.times_ms.first() {
-        let interval_s = interval_s(&recording.times_ms, 0).unwrap_or(DEFAULT_INTERVAL_S);
+        let interval_s = recording.interval_s(0).unwrap_or(DEFAULT_INTERVAL_S);
         let before = first.saturating_sub((1000.0 * interval_s) as i64);
         write_row(&mut row, before, &columns, None);
         write(&row)?;

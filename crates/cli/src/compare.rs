@@ -17,9 +17,9 @@ use crate::{
 pub(crate) type Figure = (&'static str, fn(&Stack) -> Option<f64>, fn(f64) -> String);
 
 pub(crate) const FIGURES: [Figure; 12] = [
-    ("IOPS", |stack| Some(stack.iops), rate),
+    ("IOPS", |stack| Some(stack.application_iops()), rate),
     ("MiB/s", |stack| Some(stack.mib_per_s), rate),
-    ("total ms, as the guest sees it", |stack| stack.total_ms, millis),
+    ("total ms, as the guest sees it", Stack::application_ms, millis),
     ("wait in the guest ms", |stack| stack.ms(&[LevelKind::Guest]), millis),
     ("GAVG ms", Stack::host_ms, millis),
     ("KAVG ms", Stack::kernel_ms, millis),
@@ -128,12 +128,12 @@ fn windows(before: &Side<'_>, after: &Side<'_>, pairs: &Pairs) -> String {
         table.row(vec![
             if was == before.window { "▶" } else { "" }.into(),
             clean(&before.report.scenario.windows[was].name),
-            rate(old.iops),
-            rate(new.iops),
-            change(Some(old.iops), Some(new.iops)),
-            shown(old.total_ms, millis),
-            shown(new.total_ms, millis),
-            change(old.total_ms, new.total_ms),
+            rate(old.application_iops()),
+            rate(new.application_iops()),
+            change(Some(old.application_iops()), Some(new.application_iops())),
+            shown(old.application_ms(), millis),
+            shown(new.application_ms(), millis),
+            change(old.application_ms(), new.application_ms()),
             verdict::short(after.report.verdicts(is)).into(),
         ]);
     }

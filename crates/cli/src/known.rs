@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, SECOND, VdiskId};
+use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{
     ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay,
     PathFacts, SwitchLink, Thrash, VdiskFacts,
@@ -25,7 +25,6 @@ use crate::{
     course::Course,
     host_links::HostLinks,
     switch_links::SwitchLinks,
-    verdict::interval_ns,
 };
 
 /// What an advanced option of a host is when a run begins.
@@ -196,7 +195,6 @@ pub(crate) fn facts(
                 host,
                 view,
                 recording,
-                interval_ns: interval_ns(scenario, window),
                 arrays,
                 thrash,
                 queues,
@@ -221,8 +219,6 @@ struct Known<'a> {
     host: &'a Host,
     view: &'a WindowView,
     recording: &'a Measured,
-    /// From one of its samples to the next.
-    interval_ns: u64,
     arrays: &'a [Arc<ArrayFacts>],
     /// What of those whose volumes go to and fro.
     thrash: &'a [Option<Thrash>],
@@ -264,7 +260,6 @@ impl Known<'_> {
                 .collect(),
             datastores: self.datastores(),
             parameters: BTreeMap::new(),
-            interval_s: Some(self.interval_ns as f64 / SECOND as f64),
         }
     }
 

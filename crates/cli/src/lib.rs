@@ -13,6 +13,7 @@ use std::{
 
 use ::live::Signals;
 
+mod application;
 mod array_load;
 mod array_queues;
 mod asks;

@@ -141,7 +141,7 @@ mod tests {
         };
         let levels: Vec<_> = times.iter().map(level).collect();
         let total_ms = Some(times.iter().map(|(_, ms)| ms).sum());
-        Stack { levels, disks: Vec::new(), iops: 1.0, mib_per_s: 0.0, total_ms }
+        Stack { total_ms, ..Stack::new(levels, Vec::new(), 0.0) }
     }
 
     #[test]

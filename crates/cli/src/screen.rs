@@ -5,6 +5,7 @@ use counters::sorted::sort;
 use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Time;
+use levels::Application;
 use scenario::{Action, Scenario};
 
 use crate::{
@@ -56,14 +57,26 @@ fn heading(report: &Report, index: usize) -> String {
         1 => "The stack".to_owned(),
         _ => format!("The stack in window {}", clean(&window.name)),
     };
+    let commands = match stack.application {
+        None => String::new(),
+        Some(application) => format!(
+            " of applications, {} {} commands a second",
+            if application.iops < stack.iops { "cut into" } else { "merged into" },
+            rate(stack.iops)
+        ),
+    };
     format!(
-        "{}, {} to {}: {} IOPS, {} MiB/s, {} ms an I/O\n",
+        "{}, {} to {}: {} IOPS{commands}, {} MiB/s, {} ms {}\n",
         styled(BOLD, &name),
         seconds(window.from),
         seconds(window.to),
-        rate(stack.iops),
+        rate(stack.application_iops()),
         rate(stack.mib_per_s),
-        stack.total_ms.map_or("-".into(), millis)
+        stack.application_ms().map_or("-".into(), millis),
+        match stack.application {
+            Some(Application { ms: None, .. }) => "a command",
+            _ => "an I/O",
+        }
     )
 }
 

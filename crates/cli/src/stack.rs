@@ -10,6 +10,7 @@ use scenario::{Host, Scenario};
 use sim::WindowView;
 
 use crate::{
+    application,
     known::{mean_ms, switch_ms},
     text::whole,
 };
@@ -31,7 +32,8 @@ pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
     };
     let disks = parts.guests.iter().zip(&parts.disks).map(whole).collect();
     let mib_per_s = parts.mib_per_s;
-    Stack::new(parts.levels(), disks, mib_per_s)
+    let stack = Stack::new(parts.levels(), disks, mib_per_s);
+    Stack { application: application::of(scenario, views), ..stack }
 }
 
 /// At most `rows` queues of a level: the busiest by name, and the rest as one. Where all have room

@@ -31,13 +31,6 @@ pub(crate) fn samples(
     }
 }
 
-/// The length of these.
-pub(crate) fn interval_ns(scenario: &Scenario, window: &Window) -> u64 {
-    let sample_ns = scenario.sample_ns;
-    let has_whole = window.to.0 / sample_ns * sample_ns >= window.from.0 + sample_ns;
-    if has_whole { sample_ns } else { window.to.0 - window.from.0 }
-}
-
 /// The verdict on a recording of a host of which `facts` are known.
 pub(crate) fn judge(recording: &Measured, facts: &Facts) -> Verdict {
     diagnose(recording, &Thresholds::default(), facts)

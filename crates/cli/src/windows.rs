@@ -35,8 +35,8 @@ pub(crate) fn table(report: &Report, told: usize) -> Table {
 fn figures(stack: &Stack) -> [String; 7] {
     let device = stack.level(LevelKind::Device);
     [
-        rate(stack.iops),
-        shown(stack.total_ms, millis),
+        rate(stack.application_iops()),
+        shown(stack.application_ms(), millis),
         shown(stack.ms(&[LevelKind::Guest]), millis),
         shown(stack.kernel_ms(), millis),
         shown(stack.device_ms(), millis),

@@ -608,3 +608,48 @@ fn a_reservation_that_nobody_keeps_is_told() {
         );
     }
 }
+
+/// The head line of a run of one VM on one array, and its stack.
+fn head_of(disk: &str, workload: &str) -> (String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("made.toml");
+    let text = format!(
+        "title = \"t\"\nduration = \"10s\"\n[array.x]\nservers = 64\nservice = \"5ms\"\nspread = \"constant\"\n\
+         [host.e.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[datastore.d]\narray = \"x\"\n[vm.v]\nguest = \"linux\"\n\
+         disk.\"scsi0:1\" = {{ datastore = \"d\"{disk} }}\nworkload = {{ {workload} }}\n"
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let said = kavg(&["run", file]).out;
+    let head = said.lines().find(|line| line.starts_with("The stack, ")).unwrap().to_owned();
+    (head, json(&["run", "--json", file])["windows"][0]["stack"].clone())
+}
+
+#[test]
+fn the_head_line_is_of_the_ios_of_applications_where_guests_cut_or_merge_them() {
+    let (head, stack) = head_of("", "rate = 50, threads = 1, size = \"4k\"");
+    assert!(head.contains(": 50.0 IOPS, 0.2 MiB/s, "), "{head}");
+    assert_eq!(stack["application"], Value::Null);
+    // PVSCSI's driver cuts a MiB in two.
+    let (head, stack) = head_of("", "rate = 50, threads = 1, size = \"1m\"");
+    assert!(
+        head.contains(": 50.0 IOPS of applications, cut into 100 commands a second, 50.0 MiB/s, "),
+        "{head}"
+    );
+    assert!(head.ends_with(" ms an I/O"), "{head}");
+    assert_eq!(
+        [&stack["iops"], &stack["application"]["iops"]].map(|iops| iops.as_f64().unwrap().round()),
+        [100.0, 50.0]
+    );
+    let ms = |stack: &Value, key: &str| stack[key].as_f64().unwrap();
+    assert!(ms(&stack["application"], "ms") >= ms(&stack, "total_ms"), "{stack}");
+    // A plug merges 16 of one call; the guest knows the time of its commands.
+    let block = ", block = { scheduler = \"none\", batch = 16 }";
+    let (head, stack) = head_of(block, "threads = 16, access = \"sequential\"");
+    assert!(
+        head.contains(" IOPS of applications, merged into ") && head.ends_with(" ms a command"),
+        "{head}"
+    );
+    assert!(ms(&stack["application"], "iops") > 2.0 * ms(&stack, "iops"), "{stack}");
+    assert_eq!(stack["application"]["ms"], Value::Null);
+}

@@ -5,7 +5,7 @@
 
 use alloc::{collections::BTreeMap, string::String, sync::Arc, vec, vec::Vec};
 
-use crate::{Counter, Kind};
+use crate::{Counter, Kind, interval_s};
 
 /// The type of a virtual storage adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +95,8 @@ pub struct Recording {
     pub host: String,
     /// The instants of the samples, in milliseconds since 1970-01-01 UTC, ascending.
     pub times_ms: Vec<i64>,
+    /// The instant at which the interval of the first sample begins, where the source tells.
+    pub begin_ms: Option<i64>,
     layout: Arc<Layout>,
     /// Of every column, or of none while all come row by row.
     columns: Vec<Values>,
@@ -255,7 +257,8 @@ impl Recording {
 
     /// Adds a row: the values of all columns, to be filled in, in the order in which the columns were
     /// added.
-    pub(crate) fn add_row(&mut self, at_ms: i64) -> impl Iterator<Item = &mut f64> {
+    pub(crate) fn add_row(&mut self, from_ms: i64, at_ms: i64) -> impl Iterator<Item = &mut f64> {
+        self.begin_ms.get_or_insert(from_ms);
         self.times_ms.push(at_ms);
         self.rows.push(self.layout.columns.len())
     }
@@ -274,6 +277,14 @@ impl Recording {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times_ms.is_empty()
+    }
+
+    /// The length of a sample's interval in seconds; `None` where nothing tells it.
+    #[must_use]
+    pub fn interval_s(&self, sample: usize) -> Option<f64> {
+        let first = self.begin_ms.zip(self.times_ms.first()).filter(|_| sample == 0);
+        let first = first.and_then(|(from, to)| interval_s(&[from, *to], 1));
+        first.or_else(|| interval_s(&self.times_ms, sample))
     }
 
     /// Every object, in the order in which the source named them.
@@ -372,13 +383,24 @@ mod tests {
     }
 
     #[test]
+    fn the_first_interval_is_as_long_as_it_is_known_to_be() {
+        let mut recording = Recording::new("esx01".into());
+        let _ = recording.add_row(1_500, 2_000);
+        assert_eq!([0, 1].map(|sample| recording.interval_s(sample)), [Some(0.5), None]);
+        let _ = recording.add_row(2_000, 3_000);
+        assert_eq!([0, 1].map(|sample| recording.interval_s(sample)), [Some(0.5), Some(1.0)]);
+        recording.begin_ms = None;
+        assert_eq!(recording.interval_s(0), Some(1.0), "that of the second");
+    }
+
+    #[test]
     fn rows_are_columns_and_may_be_set_anew() {
         let mut recording = Recording::new("esx01".into());
         let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
         let counters = [Counter::Load, Counter::Aborts, Counter::Resets];
         counters.into_iter().for_each(|counter| recording.add_column(device, counter));
         for row in 0..5 {
-            let values = recording.add_row(1_000 * row);
+            let values = recording.add_row(1_000 * (row - 1), 1_000 * row);
             values
                 .zip(0..)
                 .for_each(|(value, column)| *value = f64::from(10 * row as i32 + column));

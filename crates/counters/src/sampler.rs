@@ -209,8 +209,8 @@ impl Sampler {
     /// Adds the row between any two snapshots of this host: what the one has counted since the
     /// other, which must be earlier.
     pub fn add_row(&self, before: &HostSnapshot, after: &HostSnapshot, into: &mut Recording) {
-        let at_ms = self.epoch_ms + (after.at.0 / crate::MILLISECOND) as i64;
-        let mut values = into.add_row(at_ms);
+        let ms = |at: &HostSnapshot| self.epoch_ms + (at.at.0 / crate::MILLISECOND) as i64;
+        let mut values = into.add_row(ms(before), ms(after));
         Interval { before, after }.row(&self.inventory, &self.entities, |_, _, value| {
             *values.next().expect("every row has the same values") = value;
         });

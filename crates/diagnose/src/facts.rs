@@ -482,8 +482,6 @@ pub struct Facts {
     pub datastores: BTreeMap<String, String>,
     /// The module parameters, by name: `ql2xmaxqdepth` is `128`, or empty where nobody set it.
     pub parameters: BTreeMap<String, String>,
-    /// The time from one row to the next in seconds, which a single one does not tell.
-    pub interval_s: Option<f64>,
 }
 
 impl Facts {

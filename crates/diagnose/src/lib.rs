@@ -65,6 +65,6 @@ pub use verdict::{diagnose, diagnose_together};
 
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,
-    Vdisk, World, halves_and_climbs, is_round, largest, little, mean, median, most_frequent,
+    Stall, Vdisk, World, halves_and_climbs, is_round, largest, little, mean, median, most_frequent,
     quantile, reaches, unrest_percent,
 };

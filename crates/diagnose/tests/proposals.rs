@@ -8,7 +8,7 @@ mod hosts;
 
 use std::collections::BTreeMap;
 
-use counters::{DEFAULT_INTERVAL_S, Kind, interval_s};
+use counters::{DEFAULT_INTERVAL_S, Kind};
 use diagnose::{Cause, Change, Finding, Party, Step, TICKET_LINE, Thresholds, Verdict, diagnose};
 use hosts::{Drawn, check_each, device_limits, seeds};
 use knobs::{Advanced, Driver, GuestOs, Knob, Line, Setting, Version};
@@ -256,7 +256,7 @@ fn served(recording: &Measured, vms: &[Party]) -> [(f64, f64); 2] {
     let own = |(id, world)| is_one(owner(recording, world)).then(|| Flow::of(recording, id));
     let flows: Vec<_> = recording.of_kind(Kind::World).filter_map(own).collect();
     let parts = |(flow, sample): (&Flow<'_>, usize)| {
-        let seconds = interval_s(&recording.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S);
+        let seconds = recording.interval_s(sample).unwrap_or(DEFAULT_INTERVAL_S);
         let commands = flow.rate(sample).unwrap_or_default() * seconds;
         (commands, flow.mib_per_s(sample).unwrap_or_default() * seconds)
     };

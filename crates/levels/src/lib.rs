@@ -29,6 +29,6 @@ pub use numbers::{
     weighted_quantiles,
 };
 pub use series::{Column, usual};
-pub use stack::{Level, Queue, Stack};
+pub use stack::{Application, Level, Queue, Stack};
 pub use tenant::{Tenant, owner, tenants};
 pub use vdisk::Vdisk;

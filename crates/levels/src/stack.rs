@@ -46,12 +46,23 @@ pub struct Stack {
     pub levels: Vec<Level>,
     /// The virtual disks; their time is all that the application in the guest sees.
     pub disks: Vec<Queue>,
-    /// I/Os per second of all virtual disks.
+    /// Commands per second of all virtual disks.
     pub iops: f64,
     /// Mebibytes per second of all virtual disks.
     pub mib_per_s: f64,
-    /// The mean time of an I/O as the application in the guest sees it, in milliseconds.
+    /// The mean time of a command as the guest sees it, in milliseconds.
     pub total_ms: Option<f64>,
+    /// The I/Os of applications, where they are other than those commands.
+    pub application: Option<Application>,
+}
+
+/// What applications see whose guests cut their I/Os into commands, or merge them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Application {
+    /// Their I/Os per second.
+    pub iops: f64,
+    /// The mean time of one in milliseconds; `None` where a guest knows that of its commands alone.
+    pub ms: Option<f64>,
 }
 
 impl Queue {
@@ -169,7 +180,19 @@ impl Stack {
         levels.retain(|level| !level.queues.is_empty());
         let iops = disks.iter().map(|disk| disk.iops).sum();
         let total_ms = mean_ms(&disks);
-        Self { levels, disks, iops, mib_per_s, total_ms }
+        Self { levels, disks, iops, mib_per_s, total_ms, application: None }
+    }
+
+    /// I/Os per second of the applications.
+    #[must_use]
+    pub fn application_iops(&self) -> f64 {
+        self.application.map_or(self.iops, |application| application.iops)
+    }
+
+    /// The mean time of one of them, or of a command where no more is known.
+    #[must_use]
+    pub fn application_ms(&self) -> Option<f64> {
+        self.application.and_then(|application| application.ms).or(self.total_ms)
     }
 
     /// A level, when there is something on it.

@@ -3,7 +3,7 @@
 //!
 //! Means are over the samples with commands; latencies are weighted by commands.
 
-use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s};
+use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind};
 use diagnose::Verdict;
 use levels::{
     Column, Flow, Measured, Vdisk, latency_percentiles, most_first, tenants, usual, weighted_mean,
@@ -207,7 +207,7 @@ fn p95(
     samples: &[usize],
     of: impl Fn(usize) -> Option<(f64, f64)>,
 ) -> Option<f64> {
-    let seconds = |sample| interval_s(&recording.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S);
+    let seconds = |sample| recording.interval_s(sample).unwrap_or(DEFAULT_INTERVAL_S);
     let commands = |sample| of(sample).map(|(ms, rate)| (ms, rate * seconds(sample)));
     latency_percentiles(samples.iter().map(|&sample| commands(sample))).map(|[_, p95, _]| p95)
 }

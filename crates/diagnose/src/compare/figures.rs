@@ -1,6 +1,6 @@
 //! The figures of an object on one side, and what became of them on the other.
 
-use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, interval_s};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
 use levels::{Measured, inside, latency_percentiles, weighted_mean};
 
 use super::noise::{self, Term};
@@ -122,7 +122,7 @@ fn read(recording: &Measured, id: EntityId) -> Vec<Moment> {
     let column = |counter| Column::of(recording, id, counter);
     let [reads, depth] = [Counter::Reads, Counter::DeviceQDepth].map(column);
     let moment = |sample| Moment {
-        seconds: interval_s(&recording.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S),
+        seconds: recording.interval_s(sample).unwrap_or(DEFAULT_INTERVAL_S),
         rate: if is_disk { disk.rate(sample) } else { flow.rate(sample) },
         reads: reads.at(sample),
         mib: flow.mib_per_s(sample),

@@ -17,6 +17,7 @@ pub(crate) use levels::{
 };
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
+pub(crate) use stall::Stall;
 
 use crate::{
     DeviceFacts, Facts, Object, ObjectKind, Party, Threshold, Thresholds, Window,
@@ -27,6 +28,8 @@ use crate::{
 pub(crate) struct Host<'a> {
     pub(crate) name: &'a str,
     pub(crate) times_ms: &'a [i64],
+    /// The length of the first interval in seconds, where that is known.
+    first_s: Option<f64>,
     /// The usual length of an interval, in seconds.
     pub(crate) usual_s: f64,
     pub(crate) devices: Vec<Device<'a>>,
@@ -67,8 +70,8 @@ pub(crate) struct Device<'a> {
     pub(crate) limits: Limits<'a>,
     /// Whether it is full, and when.
     pub(crate) full: Option<FullQueue>,
-    /// For how many seconds it gave no answer before what a sample completes, where that is proven.
-    pub(crate) stalled_s: BTreeMap<usize, f64>,
+    /// How long it gave no answer before what a sample completes, where that is proven.
+    pub(crate) stalls: BTreeMap<usize, Stall>,
 }
 
 /// A world on a device.
@@ -111,12 +114,14 @@ impl<'a> Host<'a> {
         thresholds: &'a Thresholds,
         facts: &Facts,
     ) -> Self {
+        let first_s = recording.interval_s(0);
+        let is_whole = |seconds: &f64| !leaps(*seconds, DEFAULT_INTERVAL_S);
+        let usual_s = usual_interval_s(&recording.times_ms).or(first_s.filter(is_whole));
         let mut host = Self {
             name: &recording.host,
             times_ms: &recording.times_ms,
-            usual_s: usual_interval_s(&recording.times_ms)
-                .or(facts.interval_s)
-                .unwrap_or(DEFAULT_INTERVAL_S),
+            first_s,
+            usual_s: usual_s.unwrap_or(DEFAULT_INTERVAL_S),
             devices: Vec::new(),
             adapters: Vec::new(),
             vdisks: Vec::new(),
@@ -143,8 +148,8 @@ impl<'a> Host<'a> {
             device.judge(recording.len(), thresholds, known, guests);
         }
         let stalls: Vec<_> = host.devices.iter().map(|device| stall::all(&host, device)).collect();
-        for (device, stalled_s) in host.devices.iter_mut().zip(stalls) {
-            device.stalled_s = stalled_s;
+        for (device, stalls) in host.devices.iter_mut().zip(stalls) {
+            device.stalls = stalls;
         }
         host
     }
@@ -276,15 +281,25 @@ impl<'a> Host<'a> {
     /// The length of a sample's interval in seconds: the usual one after a hole, or a clock that was
     /// set, for its rates are not of all that time.
     pub(crate) fn interval_s(&self, sample: usize) -> f64 {
-        let is_whole =
-            |seconds: &f64| !is_leap((seconds * 1000.0) as i64, (self.usual_s * 1000.0) as i64);
-        interval_s(self.times_ms, sample).filter(is_whole).unwrap_or(self.usual_s)
+        let is_whole = |seconds: &f64| !leaps(*seconds, self.usual_s);
+        let own = if sample == 0 { self.first_s } else { interval_s(self.times_ms, sample) };
+        own.filter(is_whole).unwrap_or(self.usual_s)
+    }
+
+    /// Whether that is its own, and no default.
+    fn knows_interval(&self, sample: usize) -> bool {
+        sample > 0 || self.first_s.is_some()
     }
 
     pub(crate) fn begin_ms(&self, sample: usize) -> i64 {
         let end = self.times_ms.get(sample).copied().unwrap_or(0);
         end.saturating_sub((self.interval_s(sample) * 1000.0) as i64)
     }
+}
+
+/// Whether an interval beside the usual one is a hole, or a clock that was set.
+fn leaps(seconds: f64, usual_s: f64) -> bool {
+    is_leap((seconds * 1000.0) as i64, (usual_s * 1000.0) as i64)
 }
 
 impl<'a> Device<'a> {
@@ -321,7 +336,7 @@ impl<'a> Device<'a> {
             quickest_ms: f64::INFINITY,
             limits,
             full: None,
-            stalled_s: BTreeMap::new(),
+            stalls: BTreeMap::new(),
         }
     }
 

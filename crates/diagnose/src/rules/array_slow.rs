@@ -102,7 +102,6 @@ impl<'a> Slow<'a> {
                 || is_short && case.is_array_full(device, &[sample])
         };
         let spell = slow::spell(case, device, &array_ms, &is_known);
-        let spell = spell.filter(|spell| !copies::are_all(device, &spell.samples));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
         let is_arrays =
             |slow: &Self| case.array_ms(device, &slow.spell.samples) >= Some(MOST * slow.davg_ms);
@@ -112,7 +111,8 @@ impl<'a> Slow<'a> {
                 Self::new(device, spell, Why::Behind(behind.into()))
             })
         };
-        plain.or_else(|| by_contrast().filter(is_arrays))
+        let found = plain.or_else(|| by_contrast().filter(is_arrays));
+        found.filter(|slow| !copies::are_all(device, &slow.spell.samples))
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -251,7 +251,13 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
-        Why::Plain => finding.causers = super::causers(&finding.sufferers),
+        Why::Plain => match copies::that_slow(device, samples) {
+            Some((copies, told)) => {
+                finding.sentence += &told;
+                finding.causers = copies;
+            }
+            None => finding.causers = super::causers(&finding.sufferers),
+        },
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];

@@ -19,8 +19,10 @@ pub(super) fn spell(
         commands >= Some(limit(Threshold::MinCommands))
     };
     let is_slow = |sample| {
-        (is_known(sample) || reaches(ms(sample), device.slow_ms(sample))) && stands(sample)
-            || reaches(ms(sample), device.surely_slow_ms(sample)) && are_many(sample)
+        let is_slow = (is_known(sample) || reaches(ms(sample), device.slow_ms(sample)))
+            && stands(sample)
+            || reaches(ms(sample), device.surely_slow_ms(sample)) && are_many(sample);
+        is_slow && !device.stalls.contains_key(&sample)
     };
     let stalls = |sample| ms(sample) >= Some(limit(Threshold::StallMs)) && stands(sample);
     let excess_ms = |_: &Flow<'_>, s| Some(ms(s)? - device.surely_slow_ms(s)?);
