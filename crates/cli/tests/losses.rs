@@ -22,8 +22,8 @@ fn causes(findings: &[Value]) -> Vec<&str> {
     findings.iter().map(|finding| finding["cause"].as_str().unwrap()).collect()
 }
 
-/// A device whose one path in use gives no answer from 6.3 s on for so many seconds, until it is found dead or comes back;
-/// samples and the judged window as told, in milliseconds.
+/// A device whose one path in use gives no answer from 6.3 s on for so many seconds, until it is found dead or comes
+/// back; samples and the judged window as told, in milliseconds.
 fn silent(
     seconds: u32,
     threads: u32,

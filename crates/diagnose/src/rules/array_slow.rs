@@ -251,13 +251,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
-        Why::Plain => match copies::that_slow(device, samples) {
-            Some((copies, told)) => {
-                finding.sentence += &told;
-                finding.causers = copies;
-            }
-            None => finding.causers = super::causers(&finding.sufferers),
-        },
+        Why::Plain => copies::name_causers(device, samples, &mut finding),
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];

@@ -3,7 +3,8 @@
 
 use levels::weighted_mean;
 
-use crate::{Device, Flow, Party, World, number};
+use super::causers;
+use crate::{Device, Finding, Flow, Party, World, number};
 
 /// How many times longer the commands of VMs take beside a copy that slows them.
 const LONGER: f64 = 2.0;
@@ -18,8 +19,19 @@ pub(super) fn are_all(device: &Device<'_>, samples: &[usize]) -> bool {
     is_known && !others.into_iter().any(is_slow)
 }
 
+/// Names who makes a device slow: its copies, or those of its VMs that ask for more than others.
+pub(super) fn name_causers(device: &Device<'_>, samples: &[usize], finding: &mut Finding) {
+    match that_slow(device, samples) {
+        Some((copies, told)) => {
+            finding.sentence += &told;
+            finding.causers = copies;
+        }
+        None => finding.causers = causers(&finding.sufferers),
+    }
+}
+
 /// The copies beside which the VMs of a device are slow and without which they are not, and how that is told.
-pub(super) fn that_slow(device: &Device<'_>, samples: &[usize]) -> Option<(Vec<Party>, String)> {
+fn that_slow(device: &Device<'_>, samples: &[usize]) -> Option<(Vec<Party>, String)> {
     let (copies, others) = parted(device, samples);
     let rests = |sample: &usize| copies.iter().all(|copy| copy.flow.rate(*sample) == Some(0.0));
     let without: Vec<usize> = device.busy.iter().copied().filter(rests).collect();
@@ -62,8 +74,8 @@ mod tests {
 
     const SAMPLES: usize = 20;
 
-    /// Eight commands of 4 MiB at a time at 1,024 MiB/s from a sample on: 256 a second that take 31.25 ms each, and carry
-    /// `mib` a second. A VM does 100 a second of 4 KiB that take as long as told before and since.
+    /// Eight commands of 4 MiB at a time at 1,024 MiB/s from a sample on: 256 a second that take 31.25 ms each, and
+    /// carry `mib` a second. A VM does 100 a second of 4 KiB that take as long as told before and since.
     fn beside_a_copy(from: usize, mib: f64, vm_ms: [f64; 2]) -> Vec<Finding> {
         let times_ms = (0..SAMPLES as i64).map(|sample| 1_000 * sample);
         let (mut recording, [device, of_vm, mover]) =

@@ -440,9 +440,9 @@ fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     device.tenants(&spell.samples).into_iter().filter(is_slower).collect()
 }
 
-/// The commands that stand on a device for a lost path: by Little's law of how much longer they take since. Where there
-/// is no before, all that they take below the host beyond one that waits for nobody may be for it. For how long nothing is
-/// answered before the path is found dead is told by another finding.
+/// The commands that stand on a device for a lost path: by Little's law of how much longer they take since. Where
+/// there is no before, all that they take below the host beyond one that waits for nobody may be for it. For how
+/// long nothing is answered before the path is found dead is told by another finding.
 fn standing(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<f64> {
     let answered = spell.samples.iter().copied().filter(|s| !device.stalls.contains_key(s));
     let (flow, samples) = (&device.flow, &answered.collect::<Vec<_>>());
@@ -519,8 +519,8 @@ mod tests {
         assert!(findings[0].sufferers[0].name == "a", "{causes:?}");
     }
 
-    /// 128 threads, of which 32 are in the slots for 6.5 ms: the others wait 19.5. The lost path makes that 1.2 times as
-    /// long, or 4 times in all.
+    /// 128 threads, of which 32 are in the slots for 6.5 ms: the others wait 19.5. Since the path was lost that takes 1.2
+    /// times as long, or 4 times.
     #[test]
     fn a_lost_path_goes_before_a_full_queue_only_where_it_costs_more() {
         let first = |longer: f64| {

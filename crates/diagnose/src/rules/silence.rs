@@ -501,8 +501,8 @@ mod tests {
         assert!(finding.sentence.contains("for about 3 s"), "{}", finding.sentence);
     }
 
-    /// 64 commands wait 2 s for an answer, of 6,336 that complete in half a second after that, 5 ms each: 25.2 ms in the
-    /// mean, and by Little's law 319 in 64 slots.
+    /// 64 commands wait 2 s for an answer, of 6,336 that complete in half a second after that, 5 ms each: 25.2 ms
+    /// in the mean, and by Little's law 319 in 64 slots.
     #[test]
     fn one_sample_alone_tells_what_its_slots_cannot_have_held_where_its_length_is_known() {
         let told = |begin_ms: Option<i64>| {
