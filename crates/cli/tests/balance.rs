@@ -163,12 +163,62 @@ fn nobody_goes_to_a_datastore_that_does_not_answer() {
 /// Volumes of NFS have no worlds: what is outstanding there is that of virtual disks.
 #[test]
 fn vms_on_nfs_are_moved_as_others_are() {
-    let nfs = [("[datastore.gold]\n", "[datastore.gold]\nkind = \"nfs\"\n")];
+    let nfs = [
+        ("[datastore.gold]\n", "[datastore.gold]\nkind = \"nfs\"\n"),
+        ("[datastore.tin]\n", "[datastore.tin]\nkind = \"nfs\"\n"),
+    ];
     let value = balanced(&nfs, "");
     assert_eq!(value["moves"].as_array().unwrap().len(), 1, "{value}");
     let in_flight = |when: &str| value["datastores"][0][when]["in_flight"].as_f64().unwrap();
     assert!((in_flight("before") - 4.0).abs() < 0.05, "{value}");
     assert!((in_flight("after") - 3.0).abs() < 0.05, "{value}");
+}
+
+/// NFS and VMFS datastores are not combined in one cluster [SDRS].
+#[test]
+fn datastores_of_each_kind_are_a_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario(folder.path());
+    let nas = |name| format!("[datastore.{name}]\narray = \"tin\"\nkind = \"nfs\"\n");
+    let balance = |more: &str, options: &[&str]| {
+        let text = fs::read_to_string(scenario(folder.path())).unwrap();
+        fs::write(&file, text + more).unwrap();
+        kavg(&[&["balance", &file, "--json"], options].concat())
+    };
+    let names = |value: &serde_json::Value| {
+        let all = value["datastores"].as_array().unwrap().iter();
+        all.map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    // One of NFS beside two of VMFS is in no cluster.
+    let said = balance(&nas("nas1"), &[]);
+    assert_eq!(names(&serde_json::from_str(&said.out).unwrap()), "gold tin", "{said:?}");
+    let said = balance(&nas("nas1"), &["--cluster", "gold,nas1"]);
+    let why = "--cluster: `nas1` is NFS and `gold` is not; a datastore cluster has one of the two";
+    assert!(said.code == 2 && said.err.contains(why), "{said:?}");
+    let both = nas("nas1") + &nas("nas2");
+    let value: serde_json::Value = serde_json::from_str(&balance(&both, &[]).out).unwrap();
+    let clusters: Vec<_> = value["clusters"].as_array().unwrap().iter().map(names).collect();
+    assert_eq!(clusters, ["gold tin", "nas1 nas2"]);
+    let said = balance(&both, &["--cluster", "nas2,nas1"]);
+    assert_eq!(names(&serde_json::from_str(&said.out).unwrap()), "nas2 nas1", "{said:?}");
+    fs::write(
+        &file,
+        fs::read_to_string(scenario(folder.path()))
+            .unwrap()
+            .replace("[datastore.tin]", "[datastore.tin]\nkind = \"nfs\""),
+    )
+    .unwrap();
+    let said = kavg(&["balance", &file]);
+    assert!(said.code == 2 && said.err.contains("all NFS or none; there is 1 of each"), "{said:?}");
+}
+
+/// Storage DRS goes by what VMs observe [OBS]: what one waits for its own limit is its datastore's latency.
+#[test]
+fn what_a_vm_waits_for_its_own_limit_counts() {
+    let limit = "disk.\"scsi0:0\" = { datastore = \"tin\", limit = 10 }";
+    let value = balanced(&[("disk.\"scsi0:0\".datastore = \"tin\"", limit)], "");
+    let p90 = value["datastores"][1]["before"]["p90_ms"].as_f64().unwrap();
+    assert!((p90 - 100.0).abs() < 5.0, "{value}");
 }
 
 #[test]

@@ -138,6 +138,33 @@ fn what_a_vendor_says_is_taken_as_it_is_printed() {
     }
 }
 
+/// The depth that DSNRO needs on one host lowers no other one: its lines are for that host.
+#[test]
+fn a_depth_that_a_vendor_needs_on_one_host_is_set_there_alone() {
+    let pure =
+        |depth, dsnro| Shown { vendor: "PURE", model: "FlashArray", depth, dsnro, ..SOLIDFIRE };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, depth, dsnro) in [("a", 64, 32), ("b", 64, 32), ("c", 24, 24)] {
+        host(folder.path(), name, QLOGIC, &[pure(depth, dsnro)]);
+        let file = folder.path().join(format!("{name}.txt"));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("int          Depth", &format!("int   {depth}     Depth")))
+            .unwrap();
+    }
+    let lines = advised(&json(folder.path(), &[]));
+    let expected = [
+        "c: system module parameters set -m qlnativefc -p ql2xmaxqdepth=32",
+        "c: storage core device set -d naa.6f47acc1 -m 32",
+        "storage core device set -d naa.6f47acc1 -O 32",
+    ];
+    assert_eq!(lines, expected);
+    let sets: Vec<&str> = lines.iter().flat_map(|line| ["--set", line]).collect();
+    let report = json(folder.path(), &sets);
+    let hosts: Vec<_> =
+        report["plans"].as_array().unwrap().iter().map(|plan| &plan["host"]).collect();
+    assert_eq!(hosts, ["c"], "{report:#}");
+}
+
 #[test]
 fn hosts_that_have_all_that_is_within_reach_are_well() {
     let folder = tempfile::tempdir().unwrap();

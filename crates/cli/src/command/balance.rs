@@ -3,8 +3,9 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use counters::Time;
+use counters::{DeviceKind, Time, sorted::sort_by_key};
 use scenario::Scenario;
+use serde_json::json;
 use sim::Source;
 
 use crate::{
@@ -19,7 +20,8 @@ use crate::{
 /// fairness is below 1 - imbalance / 100 [SDRS]. The percentile is that of the means of the file's samples
 /// (`sample`): longer ones have a lower one. Which VM and where to is found by simulating each of those with
 /// most in flight on each other datastore of the cluster: the move after which the worst datastore is best, or,
-/// where none makes it better, all commands together. Space is left out, and so is the copy itself, but for
+/// where none makes it better, all commands together. The latency is what VMs observe, as of Storage DRS since 5.1 [OBS]:
+/// what one waits for its own IOPS limit counts. Space is left out, and so is the copy itself, but for
 /// `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
@@ -29,7 +31,8 @@ pub(crate) struct BalanceArguments {
     /// lists them)
     #[arg(value_name = "FILE|NAME")]
     scenario: String,
-    /// The datastores of the cluster, by name, with commas [default: all of kind vmfs and nfs]
+    /// The datastores of the cluster, by name, with commas [default: all of kind vmfs, and all of kind nfs as another
+    /// cluster]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     cluster: Vec<String>,
     /// The window of that name instead of the whole run
@@ -69,9 +72,9 @@ impl BalanceArguments {
         let (source, base) = shipped::load(&self.scenario, &self.set)?;
         let window = self.window.as_deref();
         let window = window.map(|name| report::find_window(&base, name)).transpose()?;
-        let asked = Asked {
-            cluster: self.cluster(&base)?,
-            source,
+        let asked = |cluster| Asked {
+            cluster,
+            source: source.clone(),
             sample: Time(base.sample_ns),
             window: window.unwrap_or(0),
             latency_ms: f64::from(self.latency),
@@ -79,49 +82,87 @@ impl BalanceArguments {
             moves: self.moves as usize,
             threads: simulate::threads(self.threads),
         };
-        let mut outputs = shipped::outputs_beside(&self.scenario, &asked.source);
+        let clusters: Vec<Asked> = self.clusters(&base)?.into_iter().map(asked).collect();
+        let mut outputs = shipped::outputs_beside(&self.scenario, &source);
         let applied = self.apply.as_deref().map(|path| outputs.claim(path)).transpose()?;
-        let balance = Balance::of(&asked)?;
+        let balance = |asked| -> Result<(&Asked, Balance)> { Ok((asked, Balance::of(asked)?)) };
+        let balances: Vec<(&Asked, Balance)> =
+            clusters.iter().map(balance).collect::<Result<_>>()?;
         if let Some(file) = applied {
-            let at = base.windows[asked.window].from;
-            let events = balance.events(&asked, at, self.copy.as_deref());
-            let text = format!("{}\n{events}", asked.source.text.trim_end());
-            let source = Source { text, ..asked.source.clone() };
+            let at = base.windows[window.unwrap_or(0)].from;
+            let events = balances
+                .iter()
+                .map(|(asked, balance)| balance.events(asked, at, self.copy.as_deref()));
+            let text = format!("{}\n{}", source.text.trim_end(), events.collect::<String>());
+            let source = Source { text, ..source.clone() };
             source.scenario().map_err(|error| format!("with the moves: {error}"))?;
             file.write(|out| Ok(out.write_all(source.text.as_bytes())?))?;
         }
         if self.json {
-            json::write(&balance.to_json(&asked), out)?;
+            let mut all: Vec<_> =
+                balances.iter().map(|(asked, balance)| balance.to_json(asked)).collect();
+            let value = match all.len() {
+                1 => all.remove(0),
+                _ => json!({ "version": 1, "clusters": all }),
+            };
+            json::write(&value, out)?;
         } else {
-            out.write_all(balance.render(&asked).as_bytes())?;
+            let all: Vec<_> =
+                balances.iter().map(|(asked, balance)| balance.render(asked)).collect();
+            out.write_all(all.join("\n").as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The datastores that are asked for, each the only one on its device.
-    fn cluster(&self, base: &Scenario) -> Result<Vec<String>> {
-        let mut known: Vec<&str> = Vec::new();
-        for datastores in base.hosts.iter().flat_map(|host| &host.datastores) {
-            if let [one] = &**datastores
-                && !known.contains(&one.as_str())
-            {
-                known.push(one);
+    /// The datastores that are asked for, each the only one on its device, or else those of each kind: NFS and VMFS
+    /// datastores are not combined in one cluster [SDRS].
+    fn clusters(&self, base: &Scenario) -> Result<Vec<Vec<String>>> {
+        let mut known: Vec<(&str, bool)> = Vec::new();
+        for host in &base.hosts {
+            for (device, datastores) in host.config.devices.iter().zip(&host.datastores) {
+                if let [one] = &**datastores
+                    && !known.iter().any(|(name, _)| name == one)
+                {
+                    known.push((one.as_str(), device.kind == DeviceKind::Nfs));
+                }
             }
         }
-        let asked: Vec<&str> = self.cluster.iter().map(String::as_str).collect();
-        let mut others = asked.iter().enumerate();
-        if let Some((_, twice)) = others.find(|(place, name)| asked[..*place].contains(name)) {
+        let mut others = self.cluster.iter().enumerate();
+        if let Some((_, twice)) = others.find(|(place, name)| self.cluster[..*place].contains(name))
+        {
             return Err(format!("--cluster: datastore `{twice}` is named twice").into());
         }
-        if let Some(unknown) = asked.iter().find(|name| !known.contains(name)) {
+        let is_known = |name: &&String| known.iter().any(|(known, _)| known == name);
+        if let Some(unknown) = self.cluster.iter().find(|name| !is_known(name)) {
+            let known = known.iter().map(|(name, _)| *name);
             return Err(knobs::unknown("datastore on a device of its own", unknown, known).into());
         }
-        let cluster = if asked.is_empty() { known } else { asked };
-        if cluster.len() < 2 {
-            return Err(
-                format!("a cluster has 2 datastores at least; there is {}", cluster.len()).into()
-            );
+        if !self.cluster.is_empty() {
+            known.retain(|(name, _)| self.cluster.iter().any(|asked| asked == name));
+            sort_by_key(&mut known, |(name, _)| {
+                self.cluster.iter().position(|asked| asked == name)
+            });
         }
-        Ok(cluster.into_iter().map(str::to_owned).collect())
+        let clusters = [false, true].map(|is_nfs| {
+            let of_kind = known.iter().filter(|(_, own)| *own == is_nfs);
+            of_kind.map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>()
+        });
+        match &clusters {
+            [vmfs, nfs] if !vmfs.is_empty() && !nfs.is_empty() && !self.cluster.is_empty() => {
+                let [vmfs, nfs] = [&vmfs[0], &nfs[0]];
+                Err(format!("--cluster: `{nfs}` is NFS and `{vmfs}` is not; a datastore cluster has one of the two").into())
+            }
+            [vmfs, nfs] if vmfs.len() < 2 && nfs.len() < 2 => Err(match (vmfs.len(), nfs.len()) {
+                (1, 1) => {
+                    "a cluster has 2 datastores at least, all NFS or none; there is 1 of each"
+                        .into()
+                }
+                (one, other) => {
+                    format!("a cluster has 2 datastores at least; there is {}", one.max(other))
+                        .into()
+                }
+            }),
+            _ => Ok(clusters.into_iter().filter(|cluster| cluster.len() > 1).collect()),
+        }
     }
 }

@@ -245,8 +245,8 @@ const TOPICS: &[Topic] = &[
             ),
             (
                 "With queues",
-                "It sees the latency of datastores, whatever queue that comes from: a full device queue moves disks as a slow \
-                array does. Look at KAVG first.",
+                "It sees the latency of datastores that VMs observe, whatever queue that comes from [OBS]: a full device queue moves \
+                disks as a slow array does, and so may an IOPS limit for which a VM waits. Look at KAVG first.",
             ),
             (
                 "In kavg",

@@ -6,7 +6,7 @@ use counters::sorted::sort_by_key;
 use knobs::{Advanced, Driver, Knob, PathPolicy, Target, Transport, Version};
 
 use super::{
-    fleet::Fleet,
+    fleet::{Fleet, Known},
     host::{DELAYED_ACK, Host},
 };
 
@@ -130,6 +130,11 @@ impl Value {
         }
     }
 
+    /// Whether it is how deep a driver or a device is.
+    pub(super) const fn is_depth(&self) -> bool {
+        matches!(self, Self::Set(Knob::ModuleDepth { .. } | Knob::MaxQueueDepth { .. }))
+    }
+
     /// To what it is set, in the words of its host.
     pub(crate) fn text(&self) -> String {
         match *self {
@@ -188,10 +193,10 @@ impl Difference {
     }
 }
 
-/// The values of each thing that hosts can be compared by, with the hosts that have them.
-fn all(fleet: &Fleet) -> Vec<Difference> {
+/// The values of each thing that hosts can be compared by, with the hosts that have them: of what is meant.
+fn all(hosts: &[Host], devices: &[Known], is_meant: impl Fn(&Value) -> bool) -> Vec<Difference> {
     let mut entries: Vec<((usize, usize), u32, Value)> = Vec::new();
-    for (place, host) in (0..).zip(&fleet.hosts) {
+    for (place, host) in (0..).zip(hosts) {
         let values = host.knobs().map(|knob| match knob {
             Knob::MaxQueueDepth { device, value }
                 if host.device(device).is_some_and(|device| device.is_captured) =>
@@ -206,10 +211,10 @@ fn all(fleet: &Fleet) -> Vec<Difference> {
             .filter_map(|device| Some(Value::UseAno(device.id, device.use_ano?)));
         let values = values.chain(without_line).chain(host.delayed_ack.map(Value::DelayedAck));
         let is_comparable = |value: &Value| {
-            let device = value.device().map(|device| &fleet.devices[device.index()]);
-            device.is_none_or(|device| device.is_comparable && device.hosts > 1)
+            let device = value.device().map(|device| &devices[device.index()]);
+            device.is_none_or(Known::is_shared)
         };
-        let values = values.filter(is_comparable);
+        let values = values.filter(|value| is_meant(value) && is_comparable(value));
         entries.extend(values.map(|value| (value.key_on(host.version()), place, value)));
     }
     sort_by_key(&mut entries, |(key, place, _)| (*key, *place));
@@ -229,9 +234,14 @@ fn all(fleet: &Fleet) -> Vec<Difference> {
 
 /// What hosts have set to different values.
 pub(crate) fn differences(fleet: &Fleet) -> (Vec<Difference>, Vec<Uneven>) {
-    let all = all(fleet);
+    let all = all(&fleet.hosts, &fleet.devices, |_| true);
     let uneven = uneven(fleet, &all);
     (all.into_iter().filter(|one| one.values.len() > 1).collect(), uneven)
+}
+
+/// How deep each device is on its hosts, alike or not.
+pub(super) fn depths(hosts: &[Host], devices: &[Known]) -> Vec<Difference> {
+    all(hosts, devices, |value| matches!(value, Value::Set(Knob::MaxQueueDepth { .. })))
 }
 
 /// What is off its default where it is told, and not told by all hosts that may have it.

@@ -43,6 +43,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Whether hosts can be compared by it.
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.is_comparable && self.hosts > 1
+    }
+
     /// The array that it is on, as far as a device says it.
     pub(crate) fn array(&self) -> String {
         format!("{} {}", self.vendor, self.model).trim().to_owned()
@@ -537,8 +542,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A driver gives what the deepest LUN behind it has, for one may have been lowered and none can be raised
-    /// above it [QD254]. A protocol endpoint that is as deep as that follows its driver, as those of [S4] did; any
+    /// A driver gives what the deepest LUN behind it has at least, for one may have been lowered and none can be raised
+    /// above it [QD254]. Where its parameter says more, either no boot has brought that, or all LUNs were lowered: no
+    /// output tells which. A protocol endpoint that is as deep as that follows its driver, as those of [S4] did; any
     /// other has a depth of its own [LAMW].
     fn depths_in_force(&mut self) {
         let host = &mut self.host;
@@ -561,10 +567,13 @@ impl<'a> Reading<'a> {
             }
         }
         for device in &mut host.devices {
-            let gives = device.module.and_then(|module| host.drivers[module].in_force);
+            let module = device.module.map(|module| &host.drivers[module]);
+            let gives = module.and_then(|module| module.in_force);
+            let may_give = module.and_then(|module| module.in_force.max(module.depth));
             let lowered =
-                device.max_depth.filter(|depth| gives.is_some_and(|gives| *depth < gives));
+                device.max_depth.filter(|depth| may_give.is_some_and(|most| *depth < most));
             device.lowered_to = lowered.unwrap_or(u32::MAX);
+            device.may_follow = lowered.is_some() && lowered == gives;
             device.is_captured = device.max_depth.is_none() && device.dqlen.is_some();
             device.max_depth = device.max_depth.or(device.dqlen);
         }

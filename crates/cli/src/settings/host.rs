@@ -36,7 +36,7 @@ pub(crate) struct Module {
     pub(crate) driver: &'static Driver,
     /// The depth that the host boots with; `None` where the module's parameters are not told.
     pub(crate) depth: Option<u32>,
-    /// The depth that it gives its devices now, where anything tells it. A parameter that was set since the
+    /// The depth that it gives its devices now at least, where anything tells it. A parameter that was set since the
     /// last boot is not in force yet.
     pub(crate) in_force: Option<u32>,
     /// What else its parameters are set to, as `name=value`.
@@ -58,6 +58,8 @@ pub(crate) struct Device {
     pub(crate) max_depth: Option<u32>,
     /// What `-m` holds it at whatever the driver gives: of one that is as deep as that nothing.
     pub(crate) lowered_to: u32,
+    /// Whether it may as well follow its driver, whose parameter no boot has brought then.
+    pub(crate) may_follow: bool,
     pub(crate) dsnro: Option<u32>,
     pub(crate) queue_full: Option<(u32, u32)>,
     pub(crate) policy: Option<PathPolicy>,
@@ -86,6 +88,7 @@ impl Device {
             module: None,
             max_depth: None,
             lowered_to: u32::MAX,
+            may_follow: false,
             dsnro: None,
             queue_full: None,
             policy: None,
@@ -220,6 +223,7 @@ impl Host {
             Knob::MaxQueueDepth { device, value } => {
                 self.turn(device, |device| {
                     (device.max_depth, device.lowered_to) = (Some(value), value);
+                    device.may_follow = false;
                 });
             }
             Knob::SchedNumReqOutstanding { device, value } => {
@@ -257,13 +261,58 @@ impl Host {
         }
     }
 
-    /// Boots with a driver's depth: devices follow it, and lowered ones as far as they may.
-    pub(crate) fn boot(&mut self, module: usize, depth: u32) {
-        self.drivers[module].in_force = Some(depth);
-        let follows = |device: &&mut Device| device.module == Some(module);
-        for device in self.devices.iter_mut().filter(follows) {
-            device.max_depth = device.max_depth.map(|_| device.lowered_to.min(depth));
+    /// Boots with what its drivers are set to: devices follow, and lowered ones as far as they may.
+    pub(crate) fn boot(&mut self) {
+        for module in &mut self.drivers {
+            module.in_force = module.depth.or(module.in_force);
         }
+        for device in &mut self.devices {
+            let gives = device.module.and_then(|module| self.drivers[module].in_force);
+            let Some(gives) = gives else { continue };
+            device.max_depth = device.max_depth.map(|_| device.lowered_to.min(gives));
+        }
+    }
+
+    /// Whether a device may be deeper than is thought: a boot has brought what it may follow.
+    pub(crate) fn is_unsure(&self, device: &Device) -> bool {
+        let gives = device.module.and_then(|module| self.drivers[module].in_force);
+        device.may_follow && gives > device.max_depth
+    }
+
+    /// Whether a line makes a driver so deep there.
+    pub(crate) fn takes(&self, module: &Module, depth: u32) -> bool {
+        let knob = Knob::ModuleDepth { driver: module.driver, value: depth };
+        module.others.is_empty() && knob.check(self.version()).is_ok()
+    }
+
+    /// What is wanted of a driver.
+    pub(crate) fn wanted_of(module: &Module, wanted: &[Knob]) -> Option<u32> {
+        wanted.iter().find_map(|knob| match knob {
+            Knob::ModuleDepth { driver, value } if *driver == module.driver => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// What is wanted of devices behind a driver.
+    pub(crate) fn wanted_behind(
+        &self,
+        module: usize,
+        wanted: &[Knob],
+    ) -> impl Iterator<Item = u32> {
+        wanted.iter().filter_map(move |knob| match knob {
+            Knob::MaxQueueDepth { device, value } => {
+                let device = self.device(*device)?;
+                (device.module == Some(module)).then_some(*value)
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the parameter of a driver takes a boot to bring what devices behind it are to have.
+    pub(crate) fn is_boot_due(&self, module: usize, depth: u32, wanted: &[Knob]) -> bool {
+        let in_force = self.drivers[module].in_force;
+        let is_brought = |value: u32| value <= depth && in_force.is_none_or(|gives| value > gives);
+        self.wanted_behind(module, wanted).any(is_brought)
     }
 }
 

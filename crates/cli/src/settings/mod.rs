@@ -6,8 +6,10 @@
 //!
 //! ```text
 //!   files -> Host, Fleet -> Difference -> wanted knobs of each host -> Plan (and the way back)
+//!                                            '- depths, of drivers before those of devices
 //! ```
 
+mod depths;
 mod difference;
 mod fleet;
 mod host;

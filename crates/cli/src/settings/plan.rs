@@ -98,7 +98,7 @@ impl Plan {
 pub(crate) enum Aim {
     /// To do what lines say, and no more.
     Lines,
-    /// To be as other hosts are: a driver is made as deep as a device behind it has to be.
+    /// To be as other hosts are: a host reboots where that brings a device what it is to have.
     Alike,
 }
 
@@ -158,9 +158,7 @@ impl<'a> Planning<'a> {
             planning.at_once(*device, later.unwrap_or(u32::MAX));
         }
         if planning.plan.reboots {
-            for (module, depth) in depths.iter().enumerate() {
-                depth.iter().for_each(|depth| planning.after.boot(module, *depth));
-            }
+            planning.after.boot();
         }
         devices.into_iter().for_each(|device| planning.at_last(device));
         planning
@@ -170,7 +168,8 @@ impl<'a> Planning<'a> {
     fn changed(&self) -> Vec<Knob> {
         let booted = self.host.devices.iter().filter(|_| self.plan.reboots);
         let booted = booted.filter_map(|device| {
-            let is_other = self.after.device(device.id)?.max_depth != device.max_depth;
+            let after = self.after.device(device.id)?;
+            let is_other = after.max_depth != device.max_depth || self.after.is_unsure(after);
             let was = Knob::MaxQueueDepth { device: device.id, value: device.max_depth? };
             is_other.then_some(was)
         });
@@ -191,35 +190,18 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// The depth of a driver: what is wanted of it, or what a device behind it needs. Returns what it
-    /// gives after a boot.
+    /// The depth that is wanted of a driver. Returns what it gives after a boot.
     fn module(&mut self, place: usize) -> Option<u32> {
         let module = &self.host.drivers[place];
-        let driver = module.driver;
-        let in_force = self.host.drivers[place].in_force;
-        let set = self.wanted.iter().find_map(|knob| match knob {
-            Knob::ModuleDepth { driver: own, value } if *own == driver => Some(*value),
-            _ => None,
-        });
-        let behind = |id: &DeviceId| {
-            self.host.device(*id).is_some_and(|device| device.module == Some(place))
-        };
-        let needs = self.wanted.iter().filter_map(|knob| match knob {
-            Knob::MaxQueueDepth { device, value } if behind(device) => Some(*value),
-            _ => None,
-        });
-        let needs = needs.max().filter(|needs| in_force.is_none_or(|depth| *needs > depth));
-        let needs = needs.filter(|_| self.aim != Aim::Lines || set.is_some());
+        let (driver, in_force) = (module.driver, module.in_force);
+        let set = Host::wanted_of(module, self.wanted);
         let reaches = module.depth.or(in_force);
-        let depth = match (set, needs) {
-            (Some(set), _) => set,
-            (None, None) => return reaches,
-            (None, Some(needs)) => reaches.map_or(needs, |reaches| reaches.max(needs)),
-        };
+        let depth = set.or(reaches)?;
         let knob = Knob::ModuleDepth { driver, value: depth };
-        if module.depth == Some(depth) || module.depth.is_none() && in_force == Some(depth) {
-            // Set already; where it is not in force yet, a boot brings it.
-            self.plan.reboots |= needs.is_some();
+        if reaches == Some(depth) {
+            // Set already; where it is not in force yet, a boot brings it to the devices that need it.
+            let is_meant = self.aim == Aim::Alike || set.is_some();
+            self.plan.reboots |= is_meant && self.host.is_boot_due(place, depth, self.wanted);
             return Some(depth);
         }
         if !self.is_taken(&knob) {
@@ -257,8 +239,12 @@ impl<'a> Planning<'a> {
         };
         // What the driver does not give later is refused, and what it brings anyway takes no line.
         let depth = depth.filter(|depth| *depth <= later);
-        let lower = depth.filter(|depth| *depth < now && *depth != later);
-        let reach = self.reach(id);
+        let is_unsure = self.is_unsure(id);
+        let lower =
+            depth.filter(|depth| *depth < now && *depth != later || *depth == now && is_unsure);
+        // What it had before, behind a driver that nothing tells, that driver may give it again with the boot alone.
+        let is_later = self.plan.reboots && self.target.is_some() && !self.is_driven(id);
+        let reach = self.reach(id).filter(|_| !is_later);
         let is_reached = |depth: &u32| reach.is_some_and(|reach| *depth <= reach);
         let raise = depth.filter(|depth| *depth > now && is_reached(depth));
         if let Some(value) = raise {
@@ -278,12 +264,15 @@ impl<'a> Planning<'a> {
         let (depth, dsnro) = self.wanted_of(id);
         let when = if self.plan.reboots { When::After } else { When::Now };
         let is = self.after.device(id).and_then(|device| device.max_depth);
-        if let (Some(value), true) = (depth, depth != is) {
+        if let (Some(value), true) = (depth, depth != is || self.is_unsure(id)) {
             let knob = Knob::MaxQueueDepth { device: id, value };
             match self.reach(id) {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
-                Some(reach) if self.is_driven(id) => self.refuse(&knob, format!("its driver gives {reach} at most; set the depth of that as well")),
+                Some(reach) if self.is_driven(id) => {
+                    let why = self.why_no_deeper(id, value, reach);
+                    self.refuse(&knob, why);
+                }
                 _ if self.host.device(id).is_some_and(|device| device.is_endpoint) => {
                     self.refuse(&knob, format!("it {ENDPOINT}"));
                 }
@@ -329,6 +318,9 @@ impl<'a> Planning<'a> {
                         Some(device) if device.is_endpoint && device.module.is_none() => {
                             format!("it {ENDPOINT}")
                         }
+                        _ if reach.is_some_and(|reach| value <= reach) => {
+                            format!("set that to {value} (`-m`) as well")
+                        }
                         _ => "set the depth of its driver as well".to_owned(),
                     };
                     self.refuse(&knob, format!("its Device Max Queue Depth is {is}; {sets}"));
@@ -352,6 +344,39 @@ impl<'a> Planning<'a> {
         let had = || self.target?.device(id)?.max_depth;
         let gives = device.module.and_then(|module| self.after.drivers[module].in_force);
         gives.or(captured).or_else(had)
+    }
+
+    /// Why a driver does not give a device what is wanted of that.
+    fn why_no_deeper(&self, id: DeviceId, value: u32, reach: u32) -> String {
+        let module = self.after.device(id).and_then(|device| device.module);
+        let module = module.map(|module| &self.after.drivers[module]);
+        let set =
+            module.and_then(|module| module.depth).filter(|set| value <= *set && *set > reach);
+        let is_free = module.is_some_and(|module| self.host.takes(module, value));
+        let gives = format!("its driver gives {reach} at most");
+        match set {
+            Some(set) => format!(
+                "{gives} as far as devices show, and is set to {set}: with --set of that as well the line follows a \
+                 reboot; where its devices were lowered, it is taken without"
+            ),
+            None if self.aim == Aim::Alike && is_free => {
+                format!(
+                    "{gives}, and more would set it apart from that of other hosts; set the depth of all of them"
+                )
+            }
+            None => format!("{gives}; set the depth of that as well"),
+        }
+    }
+
+    fn is_unsure(&self, id: DeviceId) -> bool {
+        self.after.device(id).is_some_and(|device| self.after.is_unsure(device))
+    }
+
+    /// Whether a knob is turned so already, for sure.
+    fn is_so(&self, knob: &Knob) -> bool {
+        let is_unsure =
+            |device| matches!(knob, Knob::MaxQueueDepth { .. }) && self.is_unsure(device);
+        self.after.is_set_to(knob) == Some(*knob) && !device_of(knob).is_some_and(is_unsure)
     }
 
     fn is_driven(&self, id: DeviceId) -> bool {
@@ -409,13 +434,13 @@ impl<'a> Planning<'a> {
     }
 
     fn try_add(&mut self, knob: Knob, when: When) {
-        if self.after.is_set_to(&knob) != Some(knob) && self.is_taken(&knob) {
+        if !self.is_so(&knob) && self.is_taken(&knob) {
             self.add(knob, when);
         }
     }
 
     fn add(&mut self, knob: Knob, when: When) {
-        if self.after.is_set_to(&knob) == Some(knob) {
+        if self.is_so(&knob) {
             return;
         }
         let was = self.was(&knob);

@@ -3,14 +3,16 @@
 //! Nothing of it is planned unasked, but nothing against it either: a host is not made as most are where these
 //! are farther from it.
 
+use std::collections::BTreeSet;
+
 use counters::DeviceId;
 use counters::sorted::sort;
-use knobs::{Advanced, Knob, Setting, Target, VendorAdvice};
+use knobs::{Advanced, Driver, Knob, Setting, Target, VendorAdvice};
 
 use super::{
     difference::{Difference, Value},
     fleet::{Fleet, Known},
-    host::{Device, Host},
+    host::{Device, Host, Module},
 };
 
 /// What a vendor says, and devices that are set otherwise.
@@ -72,7 +74,7 @@ fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> 
     let names = names(fleet, advice, &otherwise)?;
     // A line is for all hosts: one that takes a device farther from what is said is none.
     let typed = names.as_deref().filter(|_| !lowers);
-    let lines = typed.map_or(Vec::new(), |names| lines(names, &otherwise, reach));
+    let lines = typed.map_or(Vec::new(), |names| lines(fleet, names, &otherwise, seen, reach));
     let bounds = otherwise.iter().any(|(said, ..)| *said != within(*said, reach));
     let bounded = seen.iter().find(|seen| bounds && self::reach(seen) == reach);
     let bound =
@@ -131,15 +133,17 @@ fn names(
     Some(fleet.devices.iter().all(is_own).then(|| format!("{common}{star}")))
 }
 
-/// The lines that set it: depths of drivers first, where what they give is too little.
-fn lines(names: &str, otherwise: &[Otherwise<'_>], reach: u32) -> Vec<String> {
-    let mut settings: Vec<Setting> = Vec::new();
-    let mut add = |setting| {
-        if !settings.contains(&setting) {
-            settings.push(setting);
-        }
-    };
-    let device = || names.to_owned();
+/// The lines that set it: depths of drivers first, where what they give is too little. A depth that DSNRO needs is for all
+/// hosts where all have less, and else for those alone that do: it lowers none.
+fn lines(
+    fleet: &Fleet,
+    names: &str,
+    otherwise: &[Otherwise<'_>],
+    seen: &[Seen<'_>],
+    reach: u32,
+) -> Vec<String> {
+    let mut lines = Lines::default();
+    let all = || names.to_owned();
     for (said, _, (host, at)) in otherwise {
         let (Knob::MaxQueueDepth { value, .. } | Knob::SchedNumReqOutstanding { value, .. }) =
             within(*said, reach)
@@ -148,26 +152,64 @@ fn lines(names: &str, otherwise: &[Otherwise<'_>], reach: u32) -> Vec<String> {
         };
         let module = at.module.map(|module| &host.drivers[module]);
         let module = module.filter(|module| module.in_force.is_some_and(|gives| gives < value));
-        module.into_iter().for_each(|own| add(Setting::ModuleDepth { driver: own.driver, value }));
+        let Some(driver) = module.map(|module| module.driver) else { continue };
+        let is_less = lines.deepest(fleet, driver) < value;
+        let setting = Setting::ModuleDepth { driver, value };
+        lines.add((!is_less).then_some(&host.name), &setting);
     }
-    for (said, _, (_, at)) in otherwise {
+    let deepest = seen.iter().filter_map(|(_, device)| device.max_depth).max();
+    for (said, _, (host, at)) in otherwise {
         match within(*said, reach) {
             Knob::MaxQueueDepth { value, .. } => {
-                add(Setting::MaxQueueDepth { device: device(), value })
+                lines.add(None, &Setting::MaxQueueDepth { device: all(), value });
             }
             Knob::SchedNumReqOutstanding { value, .. } => {
                 if at.max_depth.is_some_and(|depth| depth < value) {
-                    add(Setting::MaxQueueDepth { device: device(), value });
+                    let is_less = deepest < Some(value);
+                    let device = if is_less { all() } else { fleet.name_of(at.id).to_owned() };
+                    let setting = Setting::MaxQueueDepth { device, value };
+                    lines.add((!is_less).then_some(&host.name), &setting);
                 }
-                add(Setting::SchedNumReqOutstanding { device: device(), value });
+                lines.add(None, &Setting::SchedNumReqOutstanding { device: all(), value });
             }
             Knob::QueueFull { sample_size, threshold, .. } => {
-                add(Setting::QueueFull { device: device(), sample_size, threshold });
+                lines.add(None, &Setting::QueueFull { device: all(), sample_size, threshold });
             }
             _ => {}
         }
     }
-    settings.iter().map(Setting::to_string).collect()
+    lines.all
+}
+
+/// Lines, each once.
+#[derive(Default)]
+struct Lines {
+    all: Vec<String>,
+    known: BTreeSet<String>,
+    /// How deep a driver is at most on any host.
+    deepest: Vec<(&'static Driver, u32)>,
+}
+
+impl Lines {
+    fn add(&mut self, host: Option<&String>, setting: &Setting) {
+        let host = host.map_or_else(String::new, |host| format!("{host}: "));
+        let line = format!("{host}{setting}");
+        if self.known.insert(line.clone()) {
+            self.all.push(line);
+        }
+    }
+
+    fn deepest(&mut self, fleet: &Fleet, driver: &'static Driver) -> u32 {
+        if let Some((_, known)) = self.deepest.iter().find(|(known, _)| *known == driver) {
+            return *known;
+        }
+        let modules = fleet.hosts.iter().filter_map(|host| host.module(driver));
+        // Of what nothing tells nobody knows whether it is less.
+        let depth = |module: &Module| module.depth.max(module.in_force).unwrap_or(u32::MAX);
+        let deepest = modules.map(depth).max().unwrap_or_default();
+        self.deepest.push((driver, deepest));
+        deepest
+    }
 }
 
 /// What vendors say of what hosts have set to different values by a knob: of a driver what the deepest device behind it

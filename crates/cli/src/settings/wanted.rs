@@ -4,6 +4,7 @@ use counters::DeviceId;
 use knobs::{DSNRO, Knob, Line, Setting, VendorAdvice};
 
 use super::{
+    depths,
     difference::{Difference, Value},
     fleet::Fleet,
     host::{At, Host},
@@ -17,6 +18,24 @@ pub(crate) struct Wanted {
     pub(crate) knobs: Vec<Knob>,
     /// What most hosts have and it is not set to, with the reason.
     pub(crate) left: Vec<(Knob, String)>,
+}
+
+/// What a host is to be set to as others are.
+pub(super) struct Goal {
+    /// Its place among the hosts.
+    pub(super) host: usize,
+    pub(super) knob: Knob,
+    /// Why it is not.
+    pub(super) left: Option<String>,
+}
+
+impl Wanted {
+    pub(super) fn add(&mut self, goal: Goal) {
+        match goal.left {
+            None => self.knobs.push(goal.knob),
+            Some(why) => self.left.push((goal.knob, why)),
+        }
+    }
 }
 
 /// What hosts are to be like.
@@ -39,45 +58,44 @@ pub(crate) fn wanted(
     lines: &[String],
 ) -> Result<Vec<Wanted>> {
     let mut wanted = vec![Wanted::default(); fleet.hosts.len()];
-    match model {
-        Model::Most if !lines.is_empty() => {}
-        Model::Most => {
-            for one in differences {
-                let Some(most) = one.majority() else { continue };
-                let Some(knob) = most.knob() else { continue };
-                let said = vendors::said(fleet, one, knob);
-                for (own, hosts) in one.values.iter().filter(|(value, _)| *value != most) {
-                    let why = why_left(own, &most, &said);
-                    for place in hosts {
-                        let wanted = &mut wanted[*place as usize];
-                        match &why {
-                            None => wanted.knobs.push(knob),
-                            Some(why) => wanted.left.push((knob, why.clone())),
-                        }
-                    }
-                }
-            }
-        }
+    let like = match model {
+        Model::Most => None,
         Model::Host(name) => {
-            let Some(place) = fleet.hosts.iter().position(|host| host.name == *name) else {
-                let known = fleet.hosts.iter().map(|host| host.name.as_str());
-                return Err(knobs::unknown("host", name, known).into());
-            };
-            for one in differences {
-                let has = |hosts: &[u32]| hosts.contains(&(place as u32));
-                let own = one.values.iter().find(|(_, hosts)| has(hosts));
-                let Some(knob) = own.and_then(|(own, _)| own.knob()) else { continue };
-                let others = one.values.iter().filter(|(_, hosts)| !has(hosts));
-                for place in others.flat_map(|(_, hosts)| hosts) {
-                    wanted[*place as usize].knobs.push(knob);
-                }
-            }
+            let place = fleet.hosts.iter().position(|host| host.name == *name);
+            let known = fleet.hosts.iter().map(|host| host.name.as_str());
+            Some(place.ok_or_else(|| knobs::unknown("host", name, known))?)
         }
+    };
+    if like.is_some() || lines.is_empty() {
+        let others = differences.iter().filter(|one| !one.values[0].0.is_depth());
+        for goal in others.flat_map(|one| goals(fleet, one, like)) {
+            wanted[goal.host].add(goal);
+        }
+        depths::add(fleet, differences, like, &mut wanted);
     }
     for line in lines {
         add(fleet, line, &mut wanted)?;
     }
     Ok(wanted)
+}
+
+/// What those hosts are to be set to that differ from most of them, or from the one that all are to be like.
+pub(super) fn goals(fleet: &Fleet, one: &Difference, like: Option<usize>) -> Vec<Goal> {
+    let of_host = |place: usize| {
+        let own = one.values.iter().find(|(_, hosts)| hosts.contains(&(place as u32)));
+        own.map(|(value, _)| *value)
+    };
+    let model = like.map_or_else(|| one.majority(), of_host);
+    let Some((model, knob)) = model.and_then(|model| Some((model, model.knob()?))) else {
+        return Vec::new();
+    };
+    let said = if like.is_none() { vendors::said(fleet, one, knob) } else { Vec::new() };
+    let others = one.values.iter().filter(|(value, _)| *value != model);
+    let goals = others.flat_map(|(own, hosts)| {
+        let left = if like.is_none() { why_left(own, &model, &said) } else { None };
+        hosts.iter().map(move |host| Goal { host: *host as usize, knob, left: left.clone() })
+    });
+    goals.collect()
 }
 
 /// Why a host is left as it is where most have something else.
