@@ -63,38 +63,8 @@ const fn and_reboot(effect: Effect) -> &'static str {
     }
 }
 
-/// Raises DSNRO of a device, or of a vVol protocol endpoint, at once and as far as the host allows:
-/// up to the depth that the device is known to have.
-pub(crate) fn raise_dsnro(
-    host: &Host<'_>,
-    device: &Device<'_>,
-    (from, to): (u32, u32),
-    facts: &Facts,
-) -> Change {
-    let name = device.flow.name;
-    let to = dsnro_within(name, to, facts);
-    // Another device's depth says nothing of this one, which may have been lowered.
-    let to = driver_depth::own(device, facts).map_or(from, |depth| to.min(depth));
-    if to <= from {
-        return raise_dsnro_if_deeper(name, from);
-    }
-    let (what, steps) = set_dsnro(name, (from, to), facts);
-    let mut change = setting(what, Some(host), steps);
-    change.risk = format!(
-        "VMs on this device may take more slots from each other and from other hosts. A value above \
-         Device Max Queue Depth is refused from 6.5 on and has no effect before.{}",
-        if facts.esxi_version.is_none() { of_old_hosts() } else { String::new() }
-    );
-    change
-}
-
-/// What to type instead on a host that is older than one of which nothing is known is taken for.
-fn of_old_hosts() -> String {
-    format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)
-}
-
 /// As much of a DSNRO as the host takes, of a device [HP] or of its protocol endpoints [LAMW].
-fn dsnro_within(name: &str, to: u32, facts: &Facts) -> u32 {
+pub(crate) fn dsnro_within(name: &str, to: u32, facts: &Facts) -> u32 {
     to.min(if goes_by_option(name, facts) { Advanced::VvolPesnro.info().max } else { DSNRO.max })
 }
 
@@ -106,7 +76,7 @@ fn goes_by_option(name: &str, facts: &Facts) -> bool {
 
 /// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
 /// own.
-fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
+pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
     if goes_by_option(name, facts) {
         return advanced(Advanced::VvolPesnro.info(), (from, to));
     }
@@ -152,41 +122,6 @@ pub(crate) fn of_both(host: &Host<'_>, both: [&Change; 2], names: [&str; 2]) -> 
     let what = format!("{raises}, and {others}, on every host that uses them.");
     let Change { risk, undo, .. } = one.clone();
     Some(Change { risk, undo, ..setting(what, Some(host), steps) })
-}
-
-/// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
-fn raise_dsnro_if_deeper(name: &str, from: u32) -> Change {
-    look(
-        format!(
-            "Raise DSNRO of {name} above {from} as far as its Device Max Queue Depth, once that is \
-             more: the line shows both."
-        ),
-        vec![show_device(name)],
-    )
-}
-
-/// What else is left there: a driver's depth of the same number as DSNRO. No line is told before it is
-/// known which of both holds the device, for it could lower a depth that is more already.
-pub(crate) fn raise_driver_if_not_deeper(device: &Device<'_>, (from, to): (u32, u32)) -> Change {
-    let name = device.flow.name;
-    let what = format!(
-        "If Device Max Queue Depth of {name} is no more than DSNRO, it is the depth of the HBA's \
-         driver that holds it at {from}, and that is to be raised first, to {to} where the driver \
-         takes as much: with the output of the line as --esxcli FILE the lines to type are told."
-    );
-    look(what, vec![show_device(name)])
-}
-
-/// The same where it is not known either whether VMs compete.
-pub(crate) fn raise_what_holds(device: &Device<'_>, (from, to): (u32, u32)) -> Change {
-    let name = device.flow.name;
-    let what = format!(
-        "Look at Device Max Queue Depth and \"No of outstanding IOs with competing worlds\" (DSNRO) of {name}. \
-         Where the first is more than {from}, VMs compete and DSNRO is to be raised; where it is {from}, it is to \
-         be raised first, to {to} where the driver takes as much: with the output of the line as --esxcli FILE \
-         the lines to type are told."
-    );
-    look(what, vec![show_device(name)])
 }
 
 /// Sets an advanced option to more, within its range.

@@ -503,6 +503,15 @@ impl Facts {
         if is_unset { Some(driver.depth_default) } else { self.depth_set(driver) }
     }
 
+    /// Whether the host of a device prints no `Device Max Queue Depth`, as 5.5 [LIST5]: it is known to be older
+    /// than 6.0, or an output of it tells DSNRO alone.
+    pub(crate) fn prints_no_depth(&self, name: &str) -> bool {
+        let known = self.device(name);
+        let depth = known.max_queue_depth.or(known.max_queue_depth_at_end);
+        let is_old = |version| version < Version::V6_0;
+        depth.is_none() && self.esxi_version.map_or(known.dsnro.is_some(), is_old)
+    }
+
     /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].
     pub(crate) fn has_global_dsnro(&self) -> bool {
         self.esxi_version.is_some_and(Version::has_global_dsnro)

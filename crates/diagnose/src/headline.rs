@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// The answer where an all-clear would be a guess.
-const CANNOT_TELL: &str = "What was recorded cannot tell whether there is a storage problem: it is \
-    not whole. Nothing is wrong in what there is of it.";
+const CANNOT_TELL: &str =
+    "What was recorded cannot tell whether there is a storage problem: it is not whole.";
 
 /// The most characters of either line: two of a terminal.
 pub const TICKET_LINE: usize = 2 * crate::page::WIDTH;
@@ -23,6 +23,16 @@ const SURE_ENOUGH: f64 = 0.7;
 
 /// Below this the line says how sure it is.
 const SURE: f64 = 0.9;
+
+/// What can be said of a recording that is not whole: of a device without a rate, or without latencies, nothing.
+fn of_the_rest(host: &Host<'_>) -> String {
+    let is_judged = |device: &&Device<'_>| !device.busy.is_empty() || device.maybe_busy.is_empty();
+    let (all, judged) = (host.devices.len(), host.devices.iter().filter(is_judged).count());
+    match all - judged {
+        0 => "Nothing is wrong in what there is of it.".into(),
+        left => format!("{left} of {all} devices could not be judged."),
+    }
+}
 
 /// The first line.
 pub(crate) fn headline(
@@ -37,7 +47,7 @@ pub(crate) fn headline(
         (_, Some(first)) => of_finding(first),
         (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
             Some((first, _)) => format!("{first}."),
-            None => CANNOT_TELL.into(),
+            None => format!("{CANNOT_TELL} {}", of_the_rest(host)),
         },
         (Outcome::Idle, _) => too_little(host),
         _ => takes_places(facts).or_else(|| spent(host, facts)).unwrap_or_else(|| {

@@ -13,6 +13,7 @@ mod compare;
 mod comparison;
 mod disagreement;
 mod driver_depth;
+mod dsnro_advice;
 mod facts;
 mod finding;
 #[cfg(test)]

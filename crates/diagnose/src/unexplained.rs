@@ -4,7 +4,7 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Flow, Host, Lack, Lacking, RECORD_LINE, Threshold, Vdisk, mean, number,
+    Device, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, mean, number,
     observe::is_round_within,
     reaches,
     rules::{CONTRAST, EXACTLY},
@@ -24,8 +24,10 @@ const FEW: usize = 5;
 /// What a host shows and does not explain.
 pub(crate) fn of(host: &Host<'_>) -> Vec<Lack> {
     let waits = host.busy_devices().filter_map(|device| waits(host, device));
+    let full = host.devices.iter().filter_map(full);
     let few = host.busy_devices().filter_map(|device| few(host, device));
     waits
+        .chain(full)
         .chain(disks(host))
         .chain(few)
         .map(|sentence| Lack { what: Lacking::Reason, sentence })
@@ -88,6 +90,23 @@ fn waits(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
             Counter::DeviceQDepth.info().batch_name
         )
     })
+}
+
+/// A device that cannot be judged, for a column is missing, and of which the samples catch every slot taken and
+/// commands waiting. Reads and writes do not stand for its commands, which others are among [CAP-A].
+fn full(device: &Device<'_>) -> Option<String> {
+    let queue = &device.queue;
+    let spell = Spell::find(&device.maybe_busy, |sample| queue.is_caught_full(sample));
+    let samples = spell.filter(|_| device.busy.is_empty())?.samples;
+    let each = mean(samples.iter().map(|&sample| device.flow.kavg(sample)));
+    let each = each.map_or(String::new(), |ms| format!(", {} ms each (KAVG)", number(ms)));
+    Some(format!(
+        "{} commands wait for the {} slots of {}, all of which are taken{each}: why is not known without what \
+         is missing.",
+        number(mean(queue.qued.over(&samples))?),
+        number(mean(queue.dqlen.over(&samples))?),
+        device.flow.name
+    ))
 }
 
 /// A virtual disk at work.
@@ -267,6 +286,41 @@ mod tests {
         assert_eq!(on_nfs(&[("sql", 800.0, 0.7), ("web", 3_312.0, 0.6)]).outcome, Outcome::Healthy);
     }
 
+    /// What is judged of a bench without some columns.
+    fn without(bench: &Bench, is_cut: impl Fn(Counter, Kind) -> bool) -> Verdict {
+        let all = bench.recording();
+        let mut cut = Recording::new(all.host.clone());
+        cut.times_ms.clone_from(&all.times_ms);
+        all.entities().iter().for_each(|entity| _ = cut.add_entity(entity.clone()));
+        for (id, counter, values) in all.columns() {
+            if !is_cut(counter, all.entity(id).kind) {
+                cut.set_column(id, counter, values.to_vec());
+            }
+        }
+        diagnose(&Measured::of(cut), &Thresholds::default(), &Facts::default())
+    }
+
+    #[test]
+    fn a_full_queue_of_a_device_without_a_rate_is_told() {
+        // 1,690 a second: 32 of 18.9 ms in the slots, and 57 of 33.7 before them.
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        for vm in ["a", "b"] {
+            device.vm(vm).iops(845.0).davg(18.9).kavg(33.7);
+        }
+        let told = |counters: &[Counter]| {
+            let verdict = without(&bench, |c, kind| kind == Kind::Device && counters.contains(&c));
+            assert_eq!(verdict.outcome, Outcome::CannotTell);
+            verdict.headline
+        };
+        let line = "57 commands wait for the 32 slots of naa.1, all of which are taken, 33.7 ms each \
+                    (KAVG): why is not known without what is missing.";
+        assert_eq!(told(&[Counter::Commands]), line);
+        // Where nothing tells that it is full either, it is not said to be well.
+        let line = told(&[Counter::Commands, Counter::QueuedCommands]);
+        assert!(line.ends_with("it is not whole. 1 of 1 devices could not be judged."), "{line}");
+    }
+
     #[test]
     fn commands_that_wait_for_unknown_slots_are_told() {
         let mut bench = Bench::new(11);
@@ -274,14 +328,7 @@ mod tests {
         for vm in ["sql-1", "sql-2", "sql-3"] {
             device.vm(vm).iops(14_604.0).davg(0.73).kavg(0.91);
         }
-        let all = bench.recording();
-        let mut cut = Recording::new(all.host.clone());
-        cut.times_ms.clone_from(&all.times_ms);
-        all.entities().iter().for_each(|entity| _ = cut.add_entity(entity.clone()));
-        for (id, counter, values) in all.columns().filter(|c| c.1 != Counter::DeviceQDepth) {
-            cut.set_column(id, counter, values.to_vec());
-        }
-        let verdict = diagnose(&Measured::of(cut), &Thresholds::default(), &Facts::default());
+        let verdict = without(&bench, |counter, _| counter == Counter::DeviceQDepth);
         let line = "39.9 commands wait 0.91 ms each in the VMkernel for naa.1: which limit holds them \
                     is not known without DQLEN.";
         assert_eq!((verdict.outcome, verdict.headline.as_str()), (Outcome::CannotTell, line));

@@ -8,7 +8,10 @@ mod stall;
 use counters::sorted::sort_by;
 use std::collections::BTreeMap;
 
-use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s, is_leap};
+use counters::{
+    Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, MILLISECOND, interval_s, is_leap,
+};
+use knobs::CONFLICT_RETRY_NS;
 use levels::{Measured, usual_interval_s};
 
 pub(crate) use levels::{
@@ -536,6 +539,12 @@ impl Faults<'_> {
     /// Reservation conflicts; none are seen where the source has no such counter.
     pub(crate) fn conflicts_at(&self, sample: usize) -> Option<f64> {
         if self.conflicts.is_there() { self.conflicts.at(sample) } else { Some(0.0) }
+    }
+
+    /// Mean commands that wait in the VMkernel for their retry after such a conflict.
+    pub(crate) fn retrying(&self, sample: usize) -> Option<f64> {
+        const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
+        Some(little(self.conflicts_at(sample)?, RETRY_MS))
     }
 
     /// Whether so many commands meet reservations of other hosts that they count: load, however few of

@@ -46,7 +46,7 @@ impl<'a> Queue<'a> {
 
     /// Whether the sample caught every slot taken and somebody waiting. The columns are not read
     /// at one instant, so the last slots may seem free.
-    fn is_caught_full(&self, sample: usize) -> bool {
+    pub(crate) fn is_caught_full(&self, sample: usize) -> bool {
         let actv = |depth| self.actv.at(sample).is_some_and(|actv| actv >= NEARLY * depth);
         self.depth_at(sample).is_some_and(actv)
             && self.qued.at(sample).is_some_and(|qued| qued >= 1.0)
@@ -118,8 +118,24 @@ const FULL: f64 = 0.7;
 impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
     /// adapter [CAP-A], and that part is not the device queue's.
+    /// QAVG has mostly all of KAVG [QAVG], and so what commands wait there for their retries after
+    /// conflicts.
     pub(crate) fn slot_wait_ms(&self, sample: usize) -> Option<f64> {
-        levels::slot_wait_ms(&self.flow, self.paths.iter().map(|path| &path.flow), sample)
+        let queued_ms =
+            levels::slot_wait_ms(&self.flow, self.paths.iter().map(|path| &path.flow), sample)?;
+        let for_no_retry = || {
+            let retrying = self.faults.retrying(sample).filter(|retrying| *retrying > 0.0)?;
+            Some(self.held_ms(sample)? - 1000.0 * retrying / self.flow.rate(sample)?)
+        };
+        Some(for_no_retry().map_or(queued_ms, |ms| ms.clamp(0.0, queued_ms)))
+    }
+
+    /// Whether most of what waits in a sample waits for retries: beside free slots the rest is none that is
+    /// known to wait for slots, for the time to a retry is not known to the millisecond [ELA 2012-05].
+    fn is_refused(&self, sample: usize) -> bool {
+        const MOST: f64 = 0.5;
+        let waiting = self.flow.waiting(sample).map(|waiting| MOST * waiting);
+        reaches(self.faults.retrying(sample), waiting) && self.is_full(sample) == Some(false)
     }
 
     /// The wait at paths and adapters.
@@ -216,6 +232,7 @@ impl Device<'_> {
             let least_ms = self.flow.davg(sample).map(|davg_ms| self.least_wait_ms(davg_ms));
             reaches(self.slot_wait_ms(sample), least_ms)
                 && waiting(sample) >= Some(limit(Threshold::Waiting))
+                && !self.is_refused(sample)
         };
         let mean_ms = self.flow.per_command(&self.busy, |_, sample| self.slot_wait_ms(sample));
         let is_long_in_the_mean = mean_ms >= Some(limit(Threshold::KavgMs));

@@ -21,6 +21,7 @@ use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Step, Threshold,
     Vdisk,
     driver_depth::{self, Hba},
+    dsnro_advice,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -168,16 +169,18 @@ fn is_deepened_with(case: &Case<'_>, first: &mut Finding, other: &Finding) -> bo
 /// says something only where VMs compete.
 pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String> {
     let facts = case.facts.device(name);
+    let hides = case.facts.prints_no_depth(name);
     let lines = [
-        ("Device Max Queue Depth", facts.max_queue_depth.is_none()),
+        ("Device Max Queue Depth", facts.max_queue_depth.is_none() && !hides),
         ("DSNRO", compete && facts.dsnro.is_none()),
     ];
     let lacking: Vec<_> = lines.iter().filter(|line| line.1).map(|line| line.0).collect();
-    if lacking.is_empty() {
-        return Vec::new();
-    }
-    let list = changes::show_device(name);
-    vec![format!("`{list}` as --esxcli FILE: {}", lacking.join(" and "))]
+    let told = || {
+        let list = changes::show_device(name);
+        format!("`{list}` as --esxcli FILE: {}", lacking.join(" and "))
+    };
+    let alone = || format!("DQLEN of {name} while one VM alone has commands there");
+    (!lacking.is_empty()).then(told).into_iter().chain(hides.then(alone)).collect()
 }
 
 /// What holds the commands next once the device takes more: the depth of a virtual disk that is at it,
@@ -328,8 +331,12 @@ fn fix(
     let holds = full.competitors > 1 && dsnro < depths.1;
     let with = known.filter(|_| holds).map(|_| dsnro);
     vec![match known {
-        None if may_be_dsnro(case, device, full) => changes::raise_what_holds(device, depths),
-        None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
+        None if may_be_dsnro(case, device, full) => {
+            dsnro_advice::raise_what_holds(case.host, device, depths, case.facts)
+        }
+        None if full.competitors > 1 => {
+            dsnro_advice::raise_driver_if_not_deeper(case.host, device, depths, case.facts)
+        }
         _ => changes::raise_depth(case.host, device, depths, with, case.facts),
     }]
 }

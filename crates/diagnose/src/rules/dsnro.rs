@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
-    driver_depth,
+    driver_depth, dsnro_advice,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -194,10 +194,15 @@ fn fix(
     let from = case.facts.device(device.flow.name).dsnro_at_end.unwrap_or(full.depth as u32);
     let wanted = case.deeper(device, full, caps).max(from);
     let reachable = above.map_or(wanted, |above| wanted.min(above as u32));
-    let dsnro = || changes::raise_dsnro(case.host, device, (from, reachable), case.facts);
+    let dsnro = || dsnro_advice::raise(case.host, device, (from, reachable), case.facts);
     let mut fix = Vec::from_iter((reachable > from).then(dsnro));
     match above.map(|above| above as u32) {
-        None => fix.push(changes::raise_driver_if_not_deeper(device, (from, wanted))),
+        None => fix.push(dsnro_advice::raise_driver_if_not_deeper(
+            case.host,
+            device,
+            (from, wanted),
+            case.facts,
+        )),
         Some(above)
             if reachable < wanted && driver_depth::own(device, case.facts) >= Some(above) =>
         {

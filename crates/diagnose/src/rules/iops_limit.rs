@@ -10,11 +10,7 @@ use std::collections::BTreeMap;
 
 use counters::{Counter, Kind};
 
-use super::{
-    Case, EITHER, Rank, Rule, changes, number,
-    reservations::{RETRY_MS, collide},
-    steady, sufferers,
-};
+use super::{Case, EITHER, Rank, Rule, changes, number, reservations::collide, steady, sufferers};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
     VdiskFacts, World, is_round, largest, little, mean, reaches, unrest_percent,
@@ -109,8 +105,7 @@ impl<'a> Suspect<'a> {
 
     /// Whether conflicts with other hosts' reservations count, or explain half of what waits.
     fn is_refused(&self, sample: usize) -> Option<bool> {
-        let conflicts = self.device.faults.conflicts_at(sample)?;
-        let explained = little(conflicts, RETRY_MS) >= 0.5 * self.waiting(sample)?;
+        let explained = self.device.faults.retrying(sample)? >= 0.5 * self.waiting(sample)?;
         Some(explained || collide(self.device, sample)?)
     }
 
@@ -155,18 +150,20 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     suspects.filter_map(|suspect| judge(case, &suspect, &held(case, &suspect)?)).collect()
 }
 
-/// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands that do;
-/// not where shares in a full queue do the same.
+/// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands of each that do
+/// so in the VMkernel, which has none that a filter above it holds; not where shares in a full queue do the
+/// same.
 pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> BTreeMap<String, f64> {
     let mut held_back = BTreeMap::new();
     for suspect in suspects(case, device) {
         let is_sure = |spell: &Spell| {
             known_limit(case, &suspect).is_some() || like_shares(&suspect, spell).is_none()
         };
-        let spell = held(case, &suspect).filter(is_sure);
-        if let Some(waiting) = spell.and_then(|spell| spell.mean(|s| suspect.waiting(s))) {
-            *held_back.entry(suspect.vm().to_owned()).or_default() += waiting;
-        }
+        let Some(spell) = held(case, &suspect).filter(is_sure) else { continue };
+        let waiting = spell.mean(|s| suspect.waiting(s)).unwrap_or_default();
+        let in_vmkernel = suspect.flow().and_then(|flow| spell.mean(|s| flow.waiting(s)));
+        let held = held_back.entry(suspect.vm().to_owned()).or_default();
+        *held = f64::min(*held + waiting, in_vmkernel.unwrap_or(f64::INFINITY));
     }
     held_back
 }

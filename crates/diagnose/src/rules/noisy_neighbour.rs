@@ -3,10 +3,10 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, dsnro, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
-    driver_depth,
+    driver_depth, dsnro_advice,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -39,7 +39,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         if holder.slots * 100.0 < slots * device.limits.get(Threshold::SlotsPercent) {
             return None;
         }
-        let suffers = |tenant: &&Party| suffers(case, device, full, tenant, slots);
+        // By Little's law nothing that others do makes those quicker who are held to a rate of their own.
+        let held = iops_limit::waiting_for_limits(case, device);
+        let suffers = |tenant: &&Party| {
+            !held.contains_key(&tenant.name) && suffers(case, device, full, tenant, slots)
+        };
         let sufferers: Vec<Party> = others.iter().filter(suffers).cloned().collect();
         let timed = sufferers.iter().filter_map(|party| Some((party, party.gavg_ms?)));
         let (worst, gavg_ms) = timed.max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -141,10 +145,15 @@ fn fix(
     };
     if reachable > from && is_dsnro {
         let depths = (from, reachable);
-        changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+        changes.push(dsnro_advice::raise(case.host, device, depths, case.facts));
     }
     if to > deepest && known.is_none() && deepest == from {
-        changes.push(changes::raise_driver_if_not_deeper(device, (from, to)));
+        changes.push(dsnro_advice::raise_driver_if_not_deeper(
+            case.host,
+            device,
+            (from, to),
+            case.facts,
+        ));
     } else if to > deepest {
         let (depths, dsnro) = ((deepest, to), known.map(|_| facts.dsnro.unwrap_or(from)));
         let mut deeper = changes::raise_depth(case.host, device, depths, dsnro, case.facts);
@@ -203,6 +212,24 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
         let held = bench.first(Cause::IopsLimit, &Facts::default());
         assert_eq!(held.at.name, "held:scsi0:1");
+    }
+
+    /// 12 commands at 200 a second take 60 ms whatever others do: 12 of them in a slot, and 13 before one.
+    #[test]
+    fn a_limit_above_the_queue_that_a_neighbour_fills_makes_nobody_its_victim() {
+        let found = |above_ms| {
+            let mut bench = Bench::new(10);
+            let device = bench.device("naa.1", 32);
+            device.vm("big").iops_when(|s| 2_480.0 + 5.0 * (s % 3) as f64).davg(11.9).kavg(13.0);
+            device.vm("lim").iops(200.0).davg(11.8).kavg(13.3).above_ms(above_ms);
+            bench.findings()
+        };
+        let causes = |above_ms| -> Vec<Cause> { found(above_ms).iter().map(|f| f.cause).collect() };
+        assert_eq!(causes(0.0)[0], Cause::NoisyNeighbour);
+        assert_eq!(causes(35.0), [Cause::Dsnro, Cause::IopsLimit]);
+        // Of what the limit holds, 2.7 wait in the device's queue: 2,485/s x 13 ms are left there.
+        let sentence = &found(35.0)[0].sentence;
+        assert!(sentence.contains("32.3 commands wait 13 ms each"), "{sentence}");
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! SCSI reservation conflicts: another host holds the whole device for its metadata, and every
 //! command of this one is refused and retried [src: elatov 2012-05-12].
 
-use counters::{Counter, MILLISECOND};
-use knobs::CONFLICT_RETRY_NS;
+use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean};
@@ -16,9 +15,6 @@ pub(super) const RULE: Rule = Rule {
 
 /// Single samples of conflicts from which they come back, where the host holds commands in each.
 const REPEATED: usize = 3;
-
-/// What a conflict costs until its retry.
-pub(super) const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
@@ -52,7 +48,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         "{} commands a second on {name} meet a SCSI reservation of another host and are retried{given_up}.",
         number(conflicts)
     );
-    finding.standing = crate::little(conflicts, RETRY_MS);
+    finding.standing = spell.mean(|sample| device.faults.retrying(sample))?;
     finding.evidence = Evidence::of([
         ("CONS/s", Some(conflicts), "1/s"),
         ("commands per second", device.flow.mean_rate(samples), "1/s"),
@@ -164,6 +160,41 @@ mod tests {
             device.counter(Counter::QueueLatency, move |_| queued_ms);
             device.vm("a").iops_when(|s| 490.0 + (s * 3 % 20) as f64).davg(3.0).kavg(40.0);
             bench.only(Cause::ReservationConflicts, &Facts::default());
+        }
+    }
+
+    /// 590 a second of which 150 or 62 are refused: 9 or 3.7 commands wait for their retries, 3.5 are in slots.
+    #[test]
+    fn what_waits_for_retries_waits_for_no_slot() {
+        for (conflicts, kavg) in [(150.0, 15.25), (62.0, 6.3), (500.0, 53.0)] {
+            for depth in [32, 64] {
+                let mut bench = Bench::new(8);
+                let device = bench.device("naa.1", depth);
+                device.counter(Counter::Conflicts, move |_| conflicts);
+                for (vm, rate) in [("files", 560.0), ("web", 30.0)] {
+                    let vm = device.vm(vm).iops_when(move |s| rate + (s * 3 % 20) as f64);
+                    vm.davg(6.0).kavg(kavg).sampled(|s| s as u32 % 8 / 2);
+                }
+                bench.only(Cause::ReservationConflicts, &Facts::default());
+            }
+        }
+    }
+
+    /// 50 a second wait for retries, which are 3 commands, and 12 for slots; QAVG has both, or the slots alone.
+    #[test]
+    fn a_queue_that_is_full_beside_conflicts_is_named_by_what_waits_for_slots() {
+        for qavg in [0.25, 0.2] {
+            let mut bench = Bench::new(8);
+            let device = bench.device("naa.1", 32);
+            device.counter(Counter::Conflicts, |_| 50.0);
+            device.counter(Counter::QueueLatency, move |_| qavg);
+            for vm in ["a", "b"] {
+                device.vm(vm).iops(30_000.0).davg(0.53).kavg(0.25);
+            }
+            let finding = bench.first(Cause::Dsnro, &Facts::default());
+            let told = "12 commands wait 0.2 ms each";
+            assert!(finding.sentence.contains(told), "{}", finding.sentence);
+            bench.first(Cause::ReservationConflicts, &Facts::default());
         }
     }
 
