@@ -356,17 +356,20 @@ fn row(
         }
         _ => chance,
     };
-    // A reading that gives today as it was recorded is asked for the change, not for the level.
+    let is_unreached = asked.limited.is_some_and(|limited| limited.is_unreached());
+    // A reading that gives today as it was recorded is asked for the change, not for the level; of a limit that
+    // is not reached that is all there is to ask.
     let of = |run: &Run| match (key.captured, run.today[index].mean) {
         (Some(captured), today)
-            if today > 0.0 && (today / captured.max(1e-12) - 1.0).abs() <= MATCHES =>
+            if today > 0.0
+                && (is_unreached || (today / captured.max(1e-12) - 1.0).abs() <= MATCHES) =>
         {
             captured * run.after[index].mean / today
         }
         _ => run.after[index].mean,
     };
     // What a limit or a guest's own queue gives a VM does not follow what it had.
-    let is_set = !asked.is_of_depth && !key.is_device();
+    let is_set = !asked.is_of_depth && !key.is_device() && !is_unreached;
     let after = |run: &Run| match run.after[index] {
         Figure { ends, .. } if key.is(Counter::DeviceQDepth) => ends,
         Figure { mean, .. } => [of(run), if is_set { mean } else { of(run) }],

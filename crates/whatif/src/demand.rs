@@ -85,6 +85,9 @@ pub struct GuestCalibration {
     /// Whether that is sure: a limit of its own, and no bursts.
     #[serde(skip)]
     pub(crate) is_held_surely: bool,
+    /// Whether it waits for slots of a full queue, and so for no limit of its own.
+    #[serde(skip)]
+    pub(crate) waits_for_slots: bool,
     /// The rate at which the array holds its disk while it answers the others quickly: the mean,
     /// where that is not always the same.
     pub throttled_at_iops: Option<u32>,
@@ -131,6 +134,8 @@ pub(crate) struct Place {
     pub(crate) is_between: bool,
     /// Whether an IOPS limit of its own is asked for.
     pub(crate) is_limited: bool,
+    /// Whether no other VM has more of its slots while it waits.
+    pub(crate) has_most_slots: bool,
 }
 
 impl GuestCalibration {
@@ -193,6 +198,7 @@ impl GuestCalibration {
             outstanding_max: tenant.outstanding_max().map(|most| most.max(outstanding)),
             held_at_iops,
             is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
+            waits_for_slots: held.is_none() && place.is_full && place.has_most_slots,
             throttled_at_iops,
             throttled,
             vscsistats: None,
@@ -419,7 +425,9 @@ fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
 /// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
-/// touches its rate, or the device rests meanwhile, so do bursts.
+/// touches its rate, or the device rests meanwhile, so do bursts. Of a full queue who waits for slots has as
+/// many as any other (reference `esxi-host-stack.md`, section 2.6), and who waits for a limit leaves some: a wait
+/// with as many is longer because more wait for them, and a rate is steady then because the array's is.
 fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, bool)> {
     /// How much longer it waits than others on a full device.
     const LONGER: f64 = 1.5;
@@ -438,7 +446,9 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * steady);
-    let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
+    let leaves_slots = !place.has_most_slots;
+    let is_limits = leaves_slots && place.others_wait_ms.is_some_and(is_longer);
+    let alone = is_steady && (is_limits || is_paced);
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))

@@ -260,7 +260,8 @@ fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow])
 }
 
 /// What an IOPS limit does whatever array and guests are: one that is lifted takes nothing from its
-/// VM and gives the others nothing, one that is put on takes nothing from the others.
+/// VM and gives the others nothing, one that is put on gives nothing to its VM and takes nothing from the others,
+/// and one that is put on above all that is sent in a sample does so too, if anything: it cuts bursts alone.
 pub(crate) fn hold_to_limit(
     keys: &[Key],
     (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
@@ -271,13 +272,27 @@ pub(crate) fn hold_to_limit(
     for (key, row) in of_vms {
         let Some(captured) = key.captured else { continue };
         let chance = key.chance + rounding + LEVEL;
-        let gains = (key.object == limited.vm) == limited.is_lifted();
-        match key.is(Counter::Commands) == gains {
-            true => at_least(row, captured * (1.0 - chance)),
-            false => at_most(row, captured * (1.0 + chance)),
+        let [least, most] = [captured * (1.0 - chance), captured * (1.0 + chance)];
+        if limited.is_unreached() {
+            (row.low, row.high) = (row.low.min(least), row.high.max(most));
+        }
+        let is_its = key.object == limited.vm;
+        let (gains, loses) = match is_its {
+            true => (limited.gives(), limited.takes()),
+            false => (limited.takes(), limited.gives()),
+        };
+        let (rises, falls) = match key.is(Counter::Commands) {
+            true => (gains, loses),
+            false => (loses, gains),
+        };
+        if rises {
+            at_least(row, least);
+        }
+        if falls {
+            at_most(row, most);
         }
     }
-    if limited.is_lifted() {
+    if limited.is_lifted() && !limited.takes() {
         if limited.may_wait() {
             hold_to_unseen(keys, limited, rows);
         }
@@ -328,7 +343,8 @@ fn hold_to_unseen(keys: &[Key], limited: Limited<'_>, rows: &mut [SimulatedRow])
     };
     let own = keys.iter().find(|key| key.is_rate_of(limited.vm));
     let Some(own) = own.and_then(|key| key.captured) else { return };
-    let gain = own * limited.waits / (1.0 - limited.waits);
+    let most = limited.most_iops.map_or(f64::INFINITY, |most| (most - own).max(0.0));
+    let gain = (own * limited.waits / (1.0 - limited.waits)).min(most);
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.is_total()) {
         let (Some(captured), Some(rate)) = (key.captured, rate_of(key)) else { continue };
         // It does more, and so may its device; the others do less.

@@ -414,6 +414,15 @@ impl<'a> Device<'a> {
         weighted_mean(each.map(|(world, s)| Some((latency(world, s)?, world.rate(s)?))))
     }
 
+    /// Whether no other VM has more commands at the device than the VM of a tenant, but for chance.
+    pub(crate) fn has_most_slots(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {
+        let slots = |of: &Tenant<'a>| of.world.as_ref()?.mean(samples, Row::in_flight);
+        let mut others = self.tenants.iter().filter(|other| other.vm != tenant.vm).map(slots);
+        let has_no_more =
+            |own: f64| others.all(|of| of.is_some_and(|other| own >= (1.0 - CHANCE) * other));
+        slots(tenant).is_some_and(has_no_more)
+    }
+
     /// Whether the array takes much longer for a tenant than for the other VMs, as it does for one that
     /// it holds to a rate.
     pub(crate) fn is_held(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {

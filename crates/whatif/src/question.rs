@@ -126,6 +126,11 @@ pub(crate) struct Limited<'a> {
     pub(crate) vm: &'a str,
     /// What it comes to under a limit below what it does today; none where that is above, or none.
     pub(crate) held: Option<Held>,
+    /// What the limit that is asked for lets through at most, in commands a second; none where it is lifted
+    /// altogether.
+    pub(crate) most_iops: Option<f64>,
+    /// Whether it is seen to be held to a limit today.
+    pub(crate) is_held: bool,
     /// The part of its latency in the VMkernel, which an unseen limit may be; nothing where one is
     /// seen.
     pub(crate) waits: f64,
@@ -144,6 +149,22 @@ impl Limited<'_> {
     /// Whether the limit is above what it does today, or none.
     pub(crate) const fn is_lifted(&self) -> bool {
         self.held.is_none()
+    }
+
+    /// Whether it surely gets no less than today: a limit above what it does in each sample cuts bursts that
+    /// are shorter, unless it stands in the place of a lower one.
+    pub(crate) const fn gives(&self) -> bool {
+        self.is_lifted() && (self.is_held || self.most_iops.is_none())
+    }
+
+    /// Whether it surely gets no more than today.
+    pub(crate) fn takes(&self) -> bool {
+        !self.is_lifted() || self.is_unreached()
+    }
+
+    /// Whether it waits for no limit today, and the limit is above all that it sends in a sample, or none.
+    pub(crate) fn is_unreached(&self) -> bool {
+        self.is_lifted() && !self.is_held && self.waits <= 0.0
     }
 
     /// Whether it may wait for a limit that is not seen.

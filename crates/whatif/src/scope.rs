@@ -123,8 +123,10 @@ pub(crate) fn guests(
     });
     let is_limit = settings.iter().any(|set| matches!(set, Setting::Allocation { .. }));
     let of = |tenant: &Tenant<'_>| {
+        let waiting = tenant.waiting(&own);
         let place = Place {
-            is_full: device.is_full(&tenant.waiting(&own)),
+            is_full: device.is_full(&waiting),
+            has_most_slots: device.has_most_slots(tenant, &waiting),
             others_wait_ms: device.of_others(tenant, &own, Row::qavg),
             is_held: device.is_held(tenant, &own),
             unrest: (device.vms() > 1)

@@ -561,7 +561,10 @@ impl<'a> Model<'a> {
             Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), allocation } => {
                 let is_set = matches!(allocation, AllocationChange::Limit(Some(_)));
                 let held = is_set.then(|| self.held(vm, changed)).flatten();
-                Some(Limited { vm, held, waits: self.waits(vm) })
+                let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
+                let is_held = guests.any(|guest| guest.held_at_iops.is_some());
+                let most_iops = is_set.then(|| self.most_iops(vm, changed));
+                Some(Limited { vm, held, most_iops, is_held, waits: self.waits(vm) })
             }
             _ => None,
         });
@@ -576,15 +579,27 @@ impl<'a> Model<'a> {
         each.filter(move |(_, guest)| guest.vm == vm)
     }
 
-    /// The part of a VM's latency that is spent in the VMkernel, where it is not held to a rate there.
+    /// The part of a VM's latency that is spent in the VMkernel, where neither something is seen to hold it to a
+    /// rate there nor a full queue is.
     fn waits(&self, vm: &str) -> f64 {
         let part = |(tenant, guest): (&Tenant<'_>, &GuestCalibration)| {
             let world = tenant.world.as_ref().filter(|_| guest.held_at_iops.is_none())?;
+            if guest.waits_for_slots {
+                return Some((0.0, guest.iops));
+            }
             let of = |latency| world.per_command(&self.window, latency);
             Some((of(Row::kavg)? / of(Row::gavg)?.max(1e-9), guest.iops))
         };
         weighted_mean(self.guests_of(vm).filter_map(part).map(Some))
             .map_or(0.0, |part| part.clamp(0.0, 0.9))
+    }
+
+    /// What the limits of a VM's disks let through at most.
+    fn most_iops(&self, vm: &str, changed: &Plan<'_>) -> f64 {
+        let of = |guest: &GuestCalibration| {
+            changed.limit_asked(guest).map_or(f64::INFINITY, |limit| limit / guest.units[0])
+        };
+        self.guests_of(vm).map(|(_, guest)| of(guest)).sum()
     }
 
     /// What a VM does where its disks are held to limits: all that these let through of what it
