@@ -45,8 +45,10 @@ pub(crate) fn headline(
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
         (_, Some(first)) => of_finding(first),
-        (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
-            Some((first, _)) => format!("{first}."),
+        (Outcome::CannotTell, _) => match reason {
+            Some(Lack { sentence, .. }) => sentence
+                .split_once(". ")
+                .map_or_else(|| sentence.clone(), |(first, _)| format!("{first}.")),
             None => format!("{CANNOT_TELL} {}", of_the_rest(host)),
         },
         (Outcome::Idle, _) => too_little(host),
