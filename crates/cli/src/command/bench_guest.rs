@@ -14,12 +14,14 @@ use super::bench_servers::Outcome;
 
 const FIO: &str = "/usr/bin/fio";
 
-/// It reads 4 KiB anywhere, hands over all that it may and takes all that has ended, and says how many KiB it
-/// has read and how many times a second. The time of each I/O is not taken: a clock costs such a guest as
-/// much as an I/O. Kernels make what they do not know of their command line the variables of a shell.
-const JOB: &str = "echo BEGIN
-echo READ $(fio --name=r --filename=/dev/vda --rw=randread --bs=4k --direct=1 --norandommap --ioengine=libaio \
-    --iodepth=$depth --iodepth_batch_submit=$depth --iodepth_batch_complete_min=1 \
+/// It reads 4 KiB anywhere, hands over all that it may and looks for what has ended without sleeping, as to be woken
+/// takes such a guest most of a millisecond where others want its CPU; and it says how many KiB it has read and
+/// how many times a second. The time of each I/O is not taken: a clock costs it as much as an I/O. Its kernel
+/// makes what it does not know of its command line the variables of a shell.
+const JOB: &str = "echo none > /sys/block/vda/queue/scheduler
+echo BEGIN
+echo READ $(fio --name=r --filename=/dev/vda --rw=randread --bs=4k --direct=1 --norandommap --ioengine=io_uring \
+    --iodepth=$depth --iodepth_batch_submit=$depth --iodepth_batch_complete_min=0 \
     --iodepth_batch_complete_max=$depth --gtod_reduce=1 --time_based --runtime=${millis}ms \
     --output-format=terse --terse-version=3 | cut -d ';' -f 6,8)
 ";

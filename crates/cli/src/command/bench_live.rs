@@ -73,7 +73,8 @@ pub(crate) struct BenchLive {
     parts: bool,
     /// The published experiments S0, S1 and S4 alone, each once, served with their arrays emulated and beside
     /// their runs in virtual time: four minutes
-    #[arg(long, conflicts_with_all = ["back_end", "poll", "guest", "neighbour", "parts", "rounds", "millis", "directory"])]
+    #[arg(long, conflicts_with_all = ["back_end", "poll", "guest", "neighbour", "parts"])]
+    #[arg(conflicts_with_all = ["rounds", "millis", "directory"])]
     experiments: bool,
     /// Print JSON
     #[arg(long)]
