@@ -20,7 +20,7 @@ use std::{
 use control::{Control, column};
 use daemon::Site;
 use nbd::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Two disks in memory that no adapter ties together.
 const DISKS: &str = r#"

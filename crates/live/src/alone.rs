@@ -87,7 +87,8 @@ impl Alone {
         let journal = match extent {
             Extent::Rings | Extent::Passes => {
                 let has_clock = matches!(extent, Extent::Passes);
-                return Rings::new(device, has_clock).map_err(said);
+                let rings = Rings::new(device, has_clock).map_err(said)?;
+                return Ok(Self(Kind::Rings(Box::new(rings))));
             }
             Extent::Whole => None,
             Extent::Journalled(directory, cap_bytes) => Some((directory, cap_bytes)),
@@ -138,12 +139,12 @@ fn whole(device: Box<Device>, journal: Option<(&Path, u64)>) -> Result<Machine, 
 }
 
 impl Rings {
-    fn new(device: Box<Device>, has_clock: bool) -> std::io::Result<Alone> {
+    fn new(device: Box<Device>, has_clock: bool) -> std::io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let (mut guests, clock) = (Guests::default(), has_clock.then(Clock::start));
         guests.seat_device(device, &epoll);
         let (buffers, look_at) = (Buffers::default(), Time::ZERO);
-        Ok(Alone(Kind::Rings(Box::new(Self { guests, buffers, epoll, clock, look_at }))))
+        Ok(Self { guests, buffers, epoll, clock, look_at })
     }
 
     fn pass(&mut self) {
