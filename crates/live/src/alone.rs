@@ -34,6 +34,7 @@ backend = \"null\"
 [vm.v.disk.\"scsi0:0\"]
 datastore = \"d\"
 size = \"1g\"
+vhost_user = \"disk\"
 ";
 
 /// How much of a component works.
