@@ -173,3 +173,21 @@ impl Rings {
         guests.push(buffers, epoll);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::tempdir;
+
+    use super::*;
+
+    #[test]
+    fn every_extent_works() {
+        let site = tempdir().expect("room for a directory");
+        let journals = site.path().join("journals");
+        let journalled = Extent::Journalled(&journals, 1 << 20);
+        for extent in [Extent::Rings, Extent::Passes, Extent::Whole, journalled] {
+            let mut alone = Alone::new(&site.path().join("disk"), extent).expect("it begins");
+            alone.pass();
+        }
+    }
+}
