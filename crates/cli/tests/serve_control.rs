@@ -17,10 +17,10 @@ use std::{
     process::Command,
 };
 
-use control::Control;
+use control::{Control, column};
 use daemon::Site;
 use nbd::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Two disks in memory that no adapter ties together.
 const DISKS: &str = r#"
@@ -40,15 +40,6 @@ size = "1m"
 datastore = "n"
 size = "1m"
 "#;
-
-/// The place of a column in the rows of a layout.
-fn column(layout: &Value, name: &str, key: &str) -> usize {
-    let is_it = |column: &Value| {
-        let object = &layout["objects"][column[0].as_u64().unwrap() as usize];
-        object["name"] == name && column[1] == key
-    };
-    layout["columns"].as_array().unwrap().iter().position(is_it).expect("such a column")
-}
 
 #[test]
 fn a_row_has_what_was_counted_since_the_last_in_all_components() {

@@ -3,10 +3,12 @@
 //!
 //! It stands beside the stack, knows nothing of ours, and speaks to its back end by the crate `vhost`,
 //! which others wrote: what it judges has no part in it. `disk.rs` has the front end, `ring.rs` a ring as a
-//! driver fills it, and `layout.rs` says where what is in the memory. `nbd.rs` is a client of NBD, to measure that as well.
+//! driver fills it, and `layout.rs` says where what is in the memory. `nbd.rs` is a client of NBD, to measure
+//! that as well, and `machine.rs` boots Linux where a driver of others is to be the one that asks.
 
 mod disk;
 mod layout;
+pub mod machine;
 mod nbd;
 mod ring;
 

@@ -6,6 +6,7 @@
 //! `vhost/`), a back end a file of `backend/`; what they have in common is in `export.rs`.
 
 mod access;
+mod alone;
 mod backend;
 mod buffer;
 mod change;
@@ -39,6 +40,7 @@ mod spin;
 mod vhost;
 mod work;
 
+pub use alone::{Alone, Extent};
 pub use daemon::{Daemon, Options, Place, Signals, Told};
 pub use executor::try_io_uring;
 pub use hosts::Begin;

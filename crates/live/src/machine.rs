@@ -71,7 +71,7 @@ const ASKED_MAX: usize = 256;
 
 /// How long sockets and letters are not asked about where only rings are served, which say themselves
 /// that there is something: to ask costs as much as an I/O.
-const LOOK_NS: u64 = 20 * MICROSECOND;
+pub(crate) const LOOK_NS: u64 = 20 * MICROSECOND;
 
 /// What wakes the thread, beside guests.
 const MAILBOX: u64 = u64::MAX;
@@ -226,7 +226,7 @@ impl Machine {
     }
 
     /// Everything that can be done now; whether there was anything.
-    fn pass(&mut self) -> bool {
+    pub(crate) fn pass(&mut self) -> bool {
         self.pass_at(self.clock.now())
     }
 

@@ -20,8 +20,12 @@ use guest::{Ask, Disk, NbdClient, Shape, Wish};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::bench_servers::{CLIENT_CPU, DISK, FILE, Outcome, Places, Servers, Work, on_cpu};
-use super::{bench_experiments, bench_neighbour};
+use super::{
+    bench_experiments,
+    bench_guest::Guest,
+    bench_neighbour, bench_parts,
+    bench_servers::{CLIENT_CPU, DISK, FILE, Outcome, Places, Servers, Work, on_cpu},
+};
 use crate::{Result, json, table::Table, talk::say, text::whole};
 
 /// What is asked for at once.
@@ -57,12 +61,20 @@ pub(crate) struct BenchLive {
     /// Where the files are that are read and written
     #[arg(long = "in", value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// A guest of User-Mode Linux alone: fio in it reads 4 KiB at depths of 32 and 96, a batch at a time, from
+    /// nothing if nothing else is said; it is booted for each measurement
+    #[arg(long, conflicts_with = "poll")]
+    guest: bool,
     /// The noisy neighbour alone: a read at a time beside 128 on one disk, and a depth found by latency
-    #[arg(long, conflicts_with_all = ["back_end", "poll"])]
+    #[arg(long, conflicts_with_all = ["back_end", "poll", "guest"])]
     neighbour: bool,
+    /// What each part of the daemon adds to an I/O alone, in the processor's time: the guest takes turns with it
+    #[arg(long, conflicts_with_all = ["back_end", "poll", "guest", "neighbour", "millis", "directory"])]
+    parts: bool,
     /// The published experiments S0, S1 and S4 alone, each once, served with their arrays emulated and beside
     /// their runs in virtual time: four minutes
-    #[arg(long, conflicts_with_all = ["back_end", "poll", "neighbour", "rounds", "millis", "directory"])]
+    #[arg(long, conflicts_with_all = ["back_end", "poll", "guest", "neighbour", "parts"])]
+    #[arg(conflicts_with_all = ["rounds", "millis", "directory"])]
     experiments: bool,
     /// Print JSON
     #[arg(long)]
@@ -101,6 +113,9 @@ const WORKS: [Work; 3] = [
     Work { name: "64K read, in order", bytes: 64 << 10, writes: false, in_order: true },
 ];
 
+/// What a guest does.
+const IN_GUEST: Work = Work { name: "4K read in a guest", ..WORKS[0] };
+
 /// A disk of a server.
 struct Target {
     server: &'static str,
@@ -123,7 +138,8 @@ struct Sample {
     iops: f64,
     /// Of the server's CPU time.
     ns_per_io: f64,
-    kicks_per_io: f64,
+    /// Nothing where a guest does not tell.
+    kicks_per_io: Option<f64>,
 }
 
 /// Our own among the servers.
@@ -166,17 +182,21 @@ impl BenchLive {
             let directory = self.directory.as_deref();
             return bench_neighbour::run(directory, self.rounds.get(), time, self.json, out);
         }
+        if self.parts {
+            return bench_parts::run(self.rounds.get(), self.json, out);
+        }
+        let guest = self.guest.then(Guest::new).transpose()?;
         let site = tempfile::tempdir()?;
         let mut servers = Servers::new(self.directory.as_deref())?;
         let mut targets = ours(&site, &mut servers)?;
-        targets.retain(|target| self.is_wanted(target.back_end));
-        for (way, back_end) in kinds().filter(|(_, back_end)| self.is_wanted(back_end)) {
+        targets.retain(|target| self.is_wanted(target.way, target.back_end));
+        for (way, back_end) in kinds().filter(|(way, back_end)| self.is_wanted(*way, back_end)) {
             for server in way.peers() {
                 targets.extend(peer(&site, server, way, back_end, &mut servers)?);
             }
         }
         guest::pin(CLIENT_CPU)?;
-        let measured = self.measure(&targets)?;
+        let measured = self.measure(&targets, guest.as_ref())?;
         if self.json {
             let all: Vec<_> = measured.iter().map(|one| in_json(one, &targets)).collect();
             let (rounds, millis, poll) = (self.rounds, self.millis, self.poll);
@@ -190,12 +210,17 @@ impl BenchLive {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn is_wanted(&self, back_end: &str) -> bool {
-        self.back_end.as_ref().is_none_or(|only| only == back_end)
+    fn is_wanted(&self, way: Way, back_end: &str) -> bool {
+        let only = self.back_end.as_deref().or(self.guest.then_some("null"));
+        only.is_none_or(|only| only == back_end) && !(self.guest && way == Way::Nbd)
     }
 
-    fn measure(&self, targets: &[Target]) -> Outcome<Vec<Measured>> {
-        let all = WORKS.into_iter().flat_map(|work| DEPTHS.map(|depth| (work, depth)));
+    fn measure(&self, targets: &[Target], guest: Option<&Guest>) -> Outcome<Vec<Measured>> {
+        let (works, depths): (&[_], &[_]) = match guest {
+            Some(_) => (&[IN_GUEST], &DEPTHS[1..]),
+            None => (&WORKS, &DEPTHS),
+        };
+        let all = works.iter().flat_map(|work| depths.iter().map(|depth| (*work, *depth)));
         let each = |(work, depth)| {
             let of = move |target| Measured { target, work, depth, rounds: Vec::new() };
             (0..targets.len()).map(of)
@@ -208,7 +233,11 @@ impl BenchLive {
                 if has_gone[cell.target] {
                     continue;
                 }
-                match self.sample(target, cell.work, cell.depth) {
+                let sample = match guest {
+                    Some(guest) => self.sample_in(guest, target, cell.depth),
+                    None => self.sample(target, cell.work, cell.depth),
+                };
+                match sample {
                     Ok(sample) => cell.rounds.push(sample),
                     Err(error) if target.server == OURS => return Err(error),
                     // What others do is theirs: there is less to be compared with.
@@ -237,7 +266,14 @@ impl BenchLive {
         .map_err(said)?;
         let (took, ios) = (begun.elapsed().as_secs_f64(), ios as f64);
         let ns_per_io = cpu_ns(target.process).saturating_sub(before) as f64 / ios;
-        Ok(Sample { iops: ios / took, ns_per_io, kicks_per_io: kicks as f64 / ios })
+        Ok(Sample { iops: ios / took, ns_per_io, kicks_per_io: Some(kicks as f64 / ios) })
+    }
+
+    fn sample_in(&self, guest: &Guest, target: &Target, depth: u16) -> Outcome<Sample> {
+        let read = guest.read(&target.path, depth, self.millis.get(), || cpu_ns(target.process));
+        let read = read.map_err(|error| format!("{}: {error}", target.server))?;
+        let ns_per_io = read.cpu_ns as f64 / read.ios;
+        Ok(Sample { iops: read.iops, ns_per_io, kicks_per_io: None })
     }
 }
 
@@ -436,7 +472,7 @@ fn table(measured: &[Measured], targets: &[Target]) -> String {
             own.depth.to_string(),
             whole(sample.iops),
             format!("{:.2} us", sample.ns_per_io / 1e3),
-            format!("{:.3}", sample.kicks_per_io),
+            sample.kicks_per_io.map_or("-".into(), |kicks| format!("{kicks:.3}")),
             of_peer(&|peer| targets[peer.target].server.into()),
             of_peer(&|peer| whole(peer.median().iops)),
             of_peer(&|peer| format!("{:.2} us", peer.median().ns_per_io / 1e3)),

@@ -34,3 +34,12 @@ impl Control {
         self.say(r#"{"version":1,"ask":"state"}"#)["state"].take()
     }
 }
+
+/// The place of a column in the rows of a layout.
+pub(crate) fn column(layout: &Value, name: &str, key: &str) -> usize {
+    let is_it = |column: &Value| {
+        let object = &layout["objects"][column[0].as_u64().unwrap() as usize];
+        object["name"] == name && column[1] == key
+    };
+    layout["columns"].as_array().unwrap().iter().position(is_it).expect("such a column")
+}

@@ -1,25 +1,13 @@
-//! Virtual machines without KVM: a kernel of Debian's, and busybox that does a job.
-//!
-//! What is needed is installed by the name of its package where this may be done (as root, with apt), else
-//! the test skips by that name.
+//! What virtual machines without KVM are made of: it is installed by the name of its package where this may be
+//! done (as root, with apt), else the test skips by that name.
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
 use testing::skipped;
-
-/// How a guest begins: what is mounted and loaded, then its job.
-const INIT: &str = "#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-for m in $(cat /modules); do insmod /$m; done
-. /job
-echo ENDED
-";
 
 fn run(program: &str, arguments: &[&str]) -> Option<Output> {
     let output = Command::new(program).args(arguments).output().ok()?;
@@ -36,7 +24,7 @@ pub(crate) fn has(package: &str, file: &str) -> bool {
     }
     let is_there = Path::new(file).exists();
     if !is_there {
-        skipped(format_args!("{file} is not there to boot a guest ({package})"));
+        skipped(format_args!("{file} is not there for a guest ({package})"));
     }
     is_there
 }
@@ -66,35 +54,4 @@ pub(crate) fn cloud_kernel() -> Option<(PathBuf, PathBuf)> {
         find(&format!("{cache}/boot/vmlinuz*"))?,
         find(&format!("{cache}/lib/modules/*/kernel"))?,
     ))
-}
-
-/// The modules of User-Mode Linux.
-pub(crate) fn uml_modules() -> Option<PathBuf> {
-    find("/usr/lib/uml/modules/*/kernel")
-}
-
-/// An initial file system with these modules and a job, after which `end` turns the guest off.
-pub(crate) fn initrd(directory: &Path, modules: &[PathBuf], job: &str, end: &str) -> PathBuf {
-    let root = directory.join("root");
-    for folder in ["bin", "dev", "proc", "sys", "mnt"] {
-        fs::create_dir_all(root.join(folder)).expect("room for a directory");
-    }
-    let put = |name: &str, text: &str| fs::write(root.join(name), text).expect("room for a file");
-    let mut names = String::new();
-    for module in modules {
-        let name = module.file_name().and_then(|name| name.to_str()).expect("a name");
-        fs::copy(module, root.join(name)).expect("a module");
-        names.extend([name, "\n"]);
-    }
-    put("modules", &names);
-    put("job", job);
-    put("init", &format!("{INIT}{end}\n"));
-    let may_run = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(root.join("init"), may_run).expect("a file of ours");
-    fs::copy("/bin/busybox", root.join("bin/busybox")).expect("busybox");
-    let initrd = directory.join("initrd");
-    let pack = "cd \"$0\" && find . | /bin/busybox cpio -o -H newc > \"$1\"";
-    let paths = [root.display().to_string(), initrd.display().to_string()];
-    run("sh", &["-c", pack, &paths[0], &paths[1]]).expect("busybox packs");
-    initrd
 }

@@ -28,7 +28,7 @@ use crate::run;
 mod alone;
 mod laws;
 
-pub use alone::{time_engine, time_journal};
+pub use alone::{time_counters, time_engine, time_journal};
 pub use laws::time_laws;
 
 /// The mean service time of a server: 0.5 ms.
