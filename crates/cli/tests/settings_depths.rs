@@ -1,4 +1,5 @@
-//! How deep drivers and devices are planned to be: together, whatever no output tells, so that the next look plans nothing.
+//! How deep drivers and devices are planned to be: together, whatever no output tells, so that the next look plans
+//! nothing.
 
 mod common;
 #[path = "common/typed.rs"]
@@ -90,7 +91,7 @@ fn depths_of_drivers_and_devices_are_planned_together() {
     let q = |name, depth, devices: &[_]| drawn(name, QLOGIC, [depth, None], devices);
     let e = |name, depth, devices: &[_]| drawn(name, EMULEX, [depth, None], devices);
     // A parameter of 64 above devices of 16: booted and lowered, or not booted since it was 16.
-    let above = |is_booted, devices: &[_]| {
+    let above = |is_booted, devices: &[(u32, u32, u32)]| {
         let set = if is_booted { [Some(64), None] } else { [Some(devices[0].1), Some(64)] };
         let others = ["a", "b"].map(|name| e(name, Some(64), &[(1, 64, 32), (2, 64, 32)]));
         [&others[..], &[drawn("c", EMULEX, set, devices)]].concat()

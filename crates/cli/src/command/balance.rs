@@ -20,8 +20,8 @@ use crate::{
 /// fairness is below 1 - imbalance / 100 [SDRS]. The percentile is that of the means of the file's samples
 /// (`sample`): longer ones have a lower one. Which VM and where to is found by simulating each of those with
 /// most in flight on each other datastore of the cluster: the move after which the worst datastore is best, or,
-/// where none makes it better, all commands together. The latency is what VMs observe, as of Storage DRS since 5.1 [OBS]:
-/// what one waits for its own IOPS limit counts. Space is left out, and so is the copy itself, but for
+/// where none makes it better, all commands together. The latency is what VMs observe, as of Storage DRS since 5.1
+/// [OBS]: what one waits for its own IOPS limit counts. Space is left out, and so is the copy itself, but for
 /// `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
@@ -150,7 +150,8 @@ impl BalanceArguments {
         match &clusters {
             [vmfs, nfs] if !vmfs.is_empty() && !nfs.is_empty() && !self.cluster.is_empty() => {
                 let [vmfs, nfs] = [&vmfs[0], &nfs[0]];
-                Err(format!("--cluster: `{nfs}` is NFS and `{vmfs}` is not; a datastore cluster has one of the two").into())
+                let why = "is not; a datastore cluster has one of the two";
+                Err(format!("--cluster: `{nfs}` is NFS and `{vmfs}` {why}").into())
             }
             [vmfs, nfs] if vmfs.len() < 2 && nfs.len() < 2 => Err(match (vmfs.len(), nfs.len()) {
                 (1, 1) => {

@@ -47,7 +47,8 @@ pub(super) fn add(
     }
 }
 
-/// A host after the lines for its drivers, and after the reboot where these take one, or where its drivers give less then.
+/// A host after the lines for its drivers, and after the reboot where these take one; where `is_booted` also where its
+/// drivers give less then.
 fn settled(host: &Host, wanted: &[Knob], is_booted: bool) -> Host {
     let mut after = host.clone();
     let is_option = |knob: &&Knob| matches!(knob, Knob::Advanced { .. });
@@ -150,7 +151,8 @@ fn most(depths: &[(u32, bool)]) -> Option<u32> {
     }
 }
 
-/// Holds shared devices of a host at what they are to be, where its lines for drivers and its reboot bring something else.
+/// Holds shared devices of a host at what they are to be, where its lines for drivers and its reboot bring something
+/// else.
 fn hold(fleet: &Fleet, then: &Host, last: &Host, wanted: &mut Wanted) {
     for (then, device) in then.devices.iter().zip(&last.devices) {
         let is_moved = then.max_depth != device.max_depth || last.is_unsure(device);

@@ -133,8 +133,8 @@ fn names(
     Some(fleet.devices.iter().all(is_own).then(|| format!("{common}{star}")))
 }
 
-/// The lines that set it: depths of drivers first, where what they give is too little. A depth that DSNRO needs is for all
-/// hosts where all have less, and else for those alone that do: it lowers none.
+/// The lines that set it: depths of drivers first, where what they give is too little. A depth that DSNRO needs is for
+/// all hosts where all have less, and else for those alone that do: it lowers none.
 fn lines(
     fleet: &Fleet,
     names: &str,
