@@ -5,14 +5,14 @@
 
 use super::{Case, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold, Vdisk,
     driver_depth, dsnro_advice,
 };
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 
