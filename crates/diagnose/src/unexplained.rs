@@ -102,7 +102,7 @@ fn full(device: &Device<'_>) -> Option<String> {
     let each = each.map_or(String::new(), |ms| format!(", {} ms each (KAVG)", number(ms)));
     Some(format!(
         "{} commands wait for the {} slots of {}, all of which are taken{each}: why is not known without what \
-         is missing.",
+         is missing. `{RECORD_LINE}` records everything for an hour.",
         number(mean(queue.qued.over(&samples))?),
         number(mean(queue.dqlen.over(&samples))?),
         device.flow.name
