@@ -1,0 +1,117 @@
+//! What is taken for an IOPS limit and what is not, and what one does that nobody comes to.
+
+use counters::{Counter, Kind, Recording};
+use diagnose::Facts;
+use knobs::Line;
+use levels::Measured;
+use scenario::Scenario;
+use whatif::{Answer, Model, Question, Verdict};
+
+/// The only device of these hosts.
+const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
+
+/// Two VMs behind a queue of 32 while both send, which divides it evenly, and an array.
+fn competing(array: &str, sql: &str, web: &str) -> String {
+    let vm = |name: &str, load: &str| {
+        format!(
+            "[vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"ds\"\nadapter = \"pvscsi\"\n\
+             [vm.{name}.workload]\n{load}\n"
+        )
+    };
+    format!(
+        "title = \"a test\"\nduration = \"44s\"\nsample = \"2s\"\n[array.flash]\n{array}\n\
+         [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = 64\n\
+         [datastore.ds]\ndevice = \"{DEVICE}\"\ndsnro = 32\nscheduler = \"sfq\"\n{}{}",
+        vm("sql", sql),
+        vm("web", web)
+    )
+}
+
+fn recorded(text: &str) -> Measured {
+    let no_files = &mut |_: &str| Err("no files".to_owned());
+    let scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
+    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
+}
+
+/// The answer of a recording from a sample on.
+fn ask(recording: &Measured, from: usize, line: &str) -> Answer {
+    let last = recording.times_ms.last().copied().unwrap_or(0);
+    let question = Question {
+        settings: line.parse::<Line>().expect("a line").settings,
+        window: (recording.times_ms[from], last),
+        device: None,
+        vms: Vec::new(),
+        arrays: Vec::new(),
+        vscsistats: Vec::new(),
+        commands: 30_000.0,
+    };
+    let facts = Facts::default();
+    Model::calibrate(recording, &facts, &question).unwrap().answer().unwrap()
+}
+
+/// What a VM did in each sample from one on.
+fn rates<'r>(recording: &'r Recording, vm: &str, from: usize) -> &'r [f64] {
+    let disk = recording.find(Kind::VirtualDisk, &format!("{vm}:scsi0:0")).unwrap();
+    &recording.series(disk, Counter::Commands).unwrap()[from..]
+}
+
+/// The range of commands a second of a VM, if the answer says one.
+fn range(answer: &Answer, vm: &str) -> Option<(f64, f64)> {
+    let mut rows = answer.simulated.rows.iter();
+    let row = rows.find(|row| row.object == vm && row.counter == "CMDS/s");
+    row.map(|row| (row.low, row.high))
+}
+
+#[test]
+fn a_wait_for_the_slots_of_a_full_queue_is_no_limit() {
+    // An array of one rate whatever is outstanding, and 55 threads alone until 22 others come: both get half of
+    // the slots and of the rate, with no chance in it, and the 55 wait far longer for theirs.
+    let array = "servers = 8\nservice = \"16ms\"\nspread = \"constant\"";
+    let recording = recorded(&competing(array, "threads = 55", "threads = 22\nstart = \"14s\""));
+    let answer = ask(&recording, 9, &format!("storage core device set -d {DEVICE} -O 64"));
+    let guests = &answer.calibration.devices[0].guests;
+    let all: f64 = guests.iter().map(|guest| guest.iops).sum();
+    for guest in guests {
+        assert!((guest.iops - all / 2.0).abs() <= 1.0, "{guest:?}");
+        assert_eq!(guest.held_at_iops, None, "{guest:?}");
+    }
+    // 42 and 22 of 64 slots; nothing is said where no model divides the commands as they were.
+    for (vm, rate) in [("sql", all * 42.0 / 64.0), ("web", all * 22.0 / 64.0)] {
+        let is_said = |(low, high): (f64, f64)| low <= rate && rate <= high;
+        assert!(range(&answer, vm).is_none_or(is_said), "{vm}: {:?}", answer.simulated);
+    }
+}
+
+#[test]
+fn a_limit_that_nobody_comes_to_changes_nothing() {
+    let array = "servers = 32\nservice = \"30ms\"";
+    let recording = recorded(&competing(array, "threads = 38", "threads = 8"));
+    let [sql, web] = ["sql", "web"].map(|vm| rates(&recording, vm, 1));
+    let most = sql.iter().copied().fold(0.0, f64::max);
+    // Just above what it does in any sample the limit still cuts what is shorter.
+    for (limit, is_near) in [(1.05 * most, true), (1.3 * most, false)] {
+        let answer = ask(&recording, 0, &format!("sql: DiskLimitIOPerSecond {limit:.0}"));
+        let gains_nothing = answer.verdict == Verdict::GainsNothing;
+        let is_said = gains_nothing || is_near && answer.verdict == Verdict::Identified;
+        assert!(is_said, "{limit}: {:?}", answer.simulated);
+        for (vm, own) in [("sql", sql), ("web", web)] {
+            let rate = own.iter().sum::<f64>() / own.len() as f64;
+            let (low, high) = range(&answer, vm).unwrap();
+            let is_around = low <= rate && rate <= high && high <= 1.2 * low;
+            assert!(is_around, "{limit}: {vm} {low} to {high}, {rate}");
+        }
+    }
+}
+
+#[test]
+fn no_limit_lets_more_through_than_it_says() {
+    // Few threads wait beside many that fill the queue: for their turn, or for a limit that is not seen.
+    let array = "servers = 8\nservice = \"4ms\"";
+    let recording = recorded(&competing(array, "threads = 60", "threads = 10\nthink = \"1ms\""));
+    let own = rates(&recording, "web", 1);
+    let limit = 1.1 * own.iter().copied().fold(0.0, f64::max);
+    let answer = ask(&recording, 0, &format!("web: DiskLimitIOPerSecond {limit:.0}"));
+    let (_, high) = range(&answer, "web").unwrap();
+    // A margin for what chance does.
+    assert!(high <= 1.08 * limit, "{high}, {limit}");
+}
