@@ -88,8 +88,12 @@ fn settle(what: &str, hosts: &[DrawnHost], more: &[&str]) -> Value {
 /// Drivers and devices of hosts: what is planned for the one does not undo what is planned for the other.
 #[test]
 fn depths_of_drivers_and_devices_are_planned_together() {
-    let q = |name, depth, devices: &[_]| drawn(name, QLOGIC, [depth, None], devices);
-    let e = |name, depth, devices: &[_]| drawn(name, EMULEX, [depth, None], devices);
+    let q = |name: &str, depth, devices: &[(u32, u32, u32)]| {
+        drawn(name, QLOGIC, [depth, None], devices)
+    };
+    let e = |name: &str, depth, devices: &[(u32, u32, u32)]| {
+        drawn(name, EMULEX, [depth, None], devices)
+    };
     // A parameter of 64 above devices of 16: booted and lowered, or not booted since it was 16.
     let above = |is_booted, devices: &[(u32, u32, u32)]| {
         let set = if is_booted { [Some(64), None] } else { [Some(devices[0].1), Some(64)] };
