@@ -15,15 +15,21 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedLoop {
     think_ns: u64,
-    /// Holds the threads to a rate, and whether what was missed of it is made up for.
-    beat: Option<Box<Beat>>,
-    makes_up: bool,
+    /// Holds the threads to a rate.
+    held: Option<Box<Held>>,
     /// Threads that think, by the end of it.
     thinking: VecDeque<(Time, u32)>,
     /// Threads that would issue.
     idle: Tags,
     /// When the next of them may.
     issue_at: Time,
+}
+
+/// What holds threads to a rate, and whether what was missed of it is made up for.
+#[derive(Clone, Debug)]
+struct Held {
+    beat: Beat,
+    makes_up: bool,
 }
 
 /// Arrivals that do not wait for completions.
@@ -65,8 +71,9 @@ impl ClosedLoop {
         let idle = Tags::full(threads);
         Self {
             think_ns,
-            beat: rate.map(|rate| Box::new(Beat::new(rate.per_sec, Spread::Constant))),
-            makes_up: rate.is_some_and(|rate| rate.makes_up),
+            held: rate.map(|Ceiling { per_sec, makes_up }| {
+                Box::new(Held { beat: Beat::new(per_sec, Spread::Constant), makes_up })
+            }),
             thinking: VecDeque::with_capacity(if think_ns > 0 { idle.len() } else { 0 }),
             idle,
             issue_at: Time::ZERO,
@@ -75,12 +82,12 @@ impl ClosedLoop {
 
     /// Whether a completion always makes the next I/O due at once.
     const fn is_free(&self) -> bool {
-        self.think_ns == 0 && self.beat.is_none()
+        self.think_ns == 0 && self.held.is_none()
     }
 
     fn start(&mut self, now: Time) {
-        if let Some(beat) = &mut self.beat {
-            beat.reset(0);
+        if let Some(held) = &mut self.held {
+            held.beat.reset(0);
         }
         self.issue_at = now;
     }
@@ -122,11 +129,11 @@ impl ClosedLoop {
     /// Whether the workload is on and its rate allows another I/O, which it then counts.
     fn may_issue(&mut self, now: Time, phases: &Phases, random: &mut Random) -> bool {
         let on_ns = phases.on_ns(now);
-        let due_ns = self.beat.as_ref().map_or(on_ns, |beat| beat.next_ns.max(on_ns));
+        let due_ns = self.held.as_ref().map_or(on_ns, |held| held.beat.next_ns.max(on_ns));
         self.issue_at = phases.at(due_ns);
         let due = self.issue_at <= now;
-        if let Some(beat) = self.beat.as_mut().filter(|_| due) {
-            if beat.next_ns < on_ns && !self.makes_up {
+        if let Some(Held { beat, makes_up }) = self.held.as_deref_mut().filter(|_| due) {
+            if beat.next_ns < on_ns && !*makes_up {
                 beat.reset(on_ns);
             }
             beat.advance(random);
