@@ -26,16 +26,7 @@ use crate::{
     vhost::Device,
 };
 
-const HOST: &str = "title = \"alone\"
-[host.h.adapter.vmhba1]
-driver = \"qlnativefc\"
-[datastore.d]
-backend = \"null\"
-[vm.v.disk.\"scsi0:0\"]
-datastore = \"d\"
-size = \"1g\"
-vhost_user = \"disk\"
-";
+const HOST: &str = include_str!("alone.toml");
 
 /// How much of a component works.
 #[derive(Clone, Copy, Debug)]

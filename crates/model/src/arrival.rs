@@ -289,3 +289,38 @@ impl Arrivals {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use counters::{MILLISECOND, SECOND};
+
+    use super::*;
+    use crate::spread::Duration;
+
+    /// One job of fio's that could do 1,000 a second is held to 800 [FIO]: an I/O that takes longer than its turn makes
+    /// those behind it late, and these go at once. Without that it is 1 / (T + S e^(-T/S)) = 653.
+    #[test]
+    fn a_rate_that_was_missed_is_made_up_for_where_that_is_wanted() {
+        for (makes_up, expected) in [(true, 800.0), (false, 653.4)] {
+            let rate = Some(Ceiling { per_sec: 800.0, makes_up });
+            let mut job = Arrivals::new(&Arrival::Closed { threads: 1, think_ns: 0, rate });
+            let service = Duration::new(MILLISECOND, Spread::Exponential);
+            let (phases, mut random) = (Phases::new(None), Random::new(1));
+            let (mut now, mut ended) = (Time::ZERO, 0.0);
+            job.start(now, &mut random);
+            let mut issued = job.wake(now, &phases, &mut random);
+            while now < Time(60 * SECOND) {
+                if let Some(tag) = issued {
+                    now = now + service.draw(random.bits());
+                    ended += 1.0;
+                    issued = job.complete(now, tag, &phases, &mut random).map(|turn| turn.tag);
+                } else {
+                    now = job.next_wakeup(&phases);
+                    issued = job.wake(now, &phases, &mut random);
+                }
+            }
+            let found: f64 = ended / 60.0;
+            assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}");
+        }
+    }
+}

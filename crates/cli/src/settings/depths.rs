@@ -13,8 +13,8 @@ use knobs::{Driver, Effect, Knob};
 use super::{
     difference::{Difference, Value, depths},
     fleet::Fleet,
+    goals::{Goal, Wanted, goals},
     host::Host,
-    wanted::{Goal, Wanted, goals},
 };
 
 /// Adds what drivers and devices of all hosts are to be set to: as most of them are, or as one is.

@@ -12,6 +12,7 @@
 mod depths;
 mod difference;
 mod fleet;
+mod goals;
 mod host;
 mod json;
 mod plan;

@@ -16,7 +16,7 @@ use knobs::{
     Advanced, ENABLE_PSP_LATENCY, Effect, Knob, PathPolicy, PolicyChange, Setting, preferred_path,
 };
 
-use super::{fleet::Fleet, host::Host, wanted::Wanted};
+use super::{fleet::Fleet, goals::Wanted, host::Host};
 
 /// The lines for a host, in order.
 #[derive(Default)]
