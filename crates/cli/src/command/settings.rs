@@ -88,6 +88,7 @@ impl Settings {
 fn say_what_is_not_planned(comparison: &Comparison) {
     let refused = settings::not_planned(comparison, ": ");
     refused.iter().for_each(|one| say(&format!("not in the plan: {one}")));
+    settings::without_way_back(comparison).iter().for_each(|hosts| say(hosts));
     if refused.is_empty() && comparison.plans.is_empty() && !comparison.is_well() {
         say(
             "nothing is planned: no value is that of most hosts (--like, --set), what differs has no line, hosts are \

@@ -26,7 +26,7 @@ pub(crate) use fleet::Fleet;
 pub(crate) use json::render as render_json;
 pub(crate) use plan::{Aim, HostPlan, plans};
 pub(crate) use scripts::{Form, script};
-pub(crate) use table::{not_planned, render};
+pub(crate) use table::{not_planned, render, without_way_back};
 pub(crate) use vendors::{Advised, advised};
 pub(crate) use wanted::{Model, wanted};
 

@@ -245,6 +245,15 @@ pub(crate) fn not_planned(comparison: &Comparison, between: &str) -> Vec<String>
     groups.iter().map(of).collect()
 }
 
+/// Of which hosts the way back leaves lines as they are, and how many.
+pub(crate) fn without_way_back(comparison: &Comparison) -> Option<String> {
+    let left = comparison.plans.iter().filter(|plan| plan.not_undone > 0);
+    let hosts: Vec<u32> = left.map(|plan| plan.host).collect();
+    let said =
+        || format!("{}: {}", names(&comparison.fleet, &hosts), without_undo(&comparison.plans));
+    (!hosts.is_empty()).then(|| said().trim_end().to_owned())
+}
+
 fn refused(comparison: &Comparison) -> String {
     let all = not_planned(comparison, "\n   ");
     let shown: String = all.iter().take(ROWS).map(|one| format!("{one}\n")).collect();
