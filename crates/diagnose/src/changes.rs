@@ -4,7 +4,7 @@
 use knobs::{
     Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
     GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Setting,
-    get_esxcli, powershell_name, show_option,
+    get_esxcli, powershell_name, show_option, show_parameters,
 };
 pub(crate) use knobs::{shell, show_device};
 
@@ -204,7 +204,7 @@ fn leave_max_depth(name: &str, from: u32, own: u32) -> Change {
 /// What is left where a device has less than any driver gives it that nobody changed.
 fn find_driver_depth(name: &str, from: u32, hba: &Hba<'_>) -> Change {
     let module = if let [one] = hba.candidates[..] { one.module } else { "MODULE" };
-    let list = format!("esxcli system module parameters list -m {module}");
+    let list = show_parameters(module);
     let what = format!(
         "See whether {name} has only {from} by its driver's parameter, or was lowered (-m). No such \
          driver gives so few by default: with the outputs of both lines as --esxcli FILE the line \

@@ -5,7 +5,7 @@
 //! VM alone has commands on the device, for DSNRO lowers it only while several have [S1], and so does the
 //! parameter of the HBA's driver.
 
-use knobs::{DSNRO, shell, show_device};
+use knobs::{DSNRO, shell, show_device, show_parameters};
 
 use crate::{
     Change, Device, Facts, Host,
@@ -45,19 +45,11 @@ fn of_old_hosts() -> String {
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
 fn raise_if_deeper(host: &Host<'_>, device: &Device<'_>, from: u32, facts: &Facts) -> Change {
-    let name = device.flow.name;
-    if facts.prints_no_depth(name) {
-        let what = format!(
-            "Raise DSNRO of {name} above {from} as far as its depth without competition, once that is more. \
-             {TELLS_ON_5_5}"
-        );
-        return look(what, list_parameters(host, device, from, facts));
-    }
-    let what = format!(
-        "Raise DSNRO of {name} above {from} as far as its Device Max Queue Depth, once that is more: the line \
-         shows both."
-    );
-    look(what, vec![show_device(name)])
+    let raise = format!("Raise DSNRO of {} above {from} as far as its", device.flow.name);
+    let printed =
+        format!("{raise} Device Max Queue Depth, once that is more: the line shows both.");
+    let hidden = format!("{raise} depth without competition, once that is more.");
+    look_there(host, device, from, facts, [printed, hidden])
 }
 
 /// What else is left there: a driver's depth of the same number as DSNRO. No line is told before it is
@@ -68,18 +60,14 @@ pub(crate) fn raise_driver_if_not_deeper(
     (from, to): (u32, u32),
     facts: &Facts,
 ) -> Change {
-    let name = device.flow.name;
-    let hides = facts.prints_no_depth(name);
-    let depth = if hides { "the depth without competition" } else { "Device Max Queue Depth" };
-    let what = format!(
-        "If {depth} of {name} is no more than DSNRO, it is the depth of the HBA's driver that holds it at {from}, \
-         and that is to be raised first, to {to} where the driver takes as much"
+    let driver = format!(
+        "of {} is no more than DSNRO, it is the depth of the HBA's driver that holds it at {from}, and that is to be \
+         raised first, to {to} where the driver takes as much",
+        device.flow.name
     );
-    if hides {
-        return look(format!("{what}. {TELLS_ON_5_5}"), list_parameters(host, device, from, facts));
-    }
-    let told = "with the output of the line as --esxcli FILE the lines to type are told.";
-    look(format!("{what}: {told}"), vec![show_device(name)])
+    let printed = format!("If Device Max Queue Depth {driver}: {LINES_ARE_TOLD}");
+    let hidden = format!("If the depth without competition {driver}.");
+    look_there(host, device, from, facts, [printed, hidden])
 }
 
 /// The same where it is not known either whether VMs compete.
@@ -94,29 +82,39 @@ pub(crate) fn raise_what_holds(
         "is more than {from}, VMs compete and DSNRO is to be raised; where it is {from}, it is to be raised first, \
          to {to} where the driver takes as much"
     );
-    if facts.prints_no_depth(name) {
-        let what = format!("Where the depth of {name} without competition {which}. {TELLS_ON_5_5}");
-        return look(what, list_parameters(host, device, from, facts));
-    }
-    let what = format!(
+    let printed = format!(
         "Look at Device Max Queue Depth and \"No of outstanding IOs with competing worlds\" (DSNRO) of {name}. \
-         Where the first {which}: with the output of the line as --esxcli FILE the lines to type are told."
+         Where the first {which}: {LINES_ARE_TOLD}"
     );
-    look(what, vec![show_device(name)])
+    let hidden = format!("Where the depth of {name} without competition {which}.");
+    look_there(host, device, from, facts, [printed, hidden])
 }
 
-/// What tells that depth where no output of esxcli does.
-const TELLS_ON_5_5: &str = "ESXi 5.5 prints no Device Max Queue Depth: DQLEN in esxtop is it while one VM alone \
-    has commands there, and the parameter of the HBA's driver says it.";
+/// What the output of a line is good for.
+const LINES_ARE_TOLD: &str =
+    "with the output of the line as --esxcli FILE the lines to type are told.";
 
-/// The lines that show the parameter of the driver behind a device.
-fn list_parameters(host: &Host<'_>, device: &Device<'_>, from: u32, facts: &Facts) -> Vec<String> {
-    let module = Hba::of(host, device, from, facts).module;
-    let list = |module: &str| format!("esxcli system module parameters list -m {module}");
-    match module {
-        Some(module) => vec![list(&shell(module))],
-        None => vec!["esxcli storage core adapter list".into(), list("MODULE")],
+/// A look at what tells that depth, in the words where esxcli prints it and in those where it does not.
+fn look_there(
+    host: &Host<'_>,
+    device: &Device<'_>,
+    from: u32,
+    facts: &Facts,
+    [printed, hidden]: [String; 2],
+) -> Change {
+    let name = device.flow.name;
+    if !facts.prints_no_depth(name) {
+        return look(printed, vec![show_device(name)]);
     }
+    let what = format!(
+        "{hidden} ESXi 5.5 prints no Device Max Queue Depth: DQLEN in esxtop is it while one VM alone has commands \
+         there, and the parameter of the HBA's driver says it."
+    );
+    let lines = match Hba::of(host, device, from, facts).module {
+        Some(module) => vec![show_parameters(&shell(module))],
+        None => vec!["esxcli storage core adapter list".into(), show_parameters("MODULE")],
+    };
+    look(what, lines)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub use setting::{
     IoControlChange, Knob, MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting,
     Target, TargetId,
 };
-pub use show::{show_device, show_option};
+pub use show::{show_device, show_option, show_parameters};
 pub use vcenter::{ENABLED, THRESHOLD};
 pub use vendor::VendorAdvice;
 pub use version::Version;

@@ -39,9 +39,10 @@ static NMP_DEVICES: Command =
 static ROUND_ROBIN: Command = of_device("storage nmp psp roundrobin deviceconfig get", |call| {
     Ok(Query::RoundRobin { device: call.need('d')?.into() })
 });
-static PARAMETERS: Command = shows("system module parameters list", &[('m', "module")], |call| {
-    Ok(Query::Parameters { driver: driver(call)? })
-});
+pub(crate) static PARAMETERS: Command =
+    shows("system module parameters list", &[('m', "module")], |call| {
+        Ok(Query::Parameters { driver: driver(call)? })
+    });
 /// What virtual disks, storage policies and datastores are set to, which on a host vCenter tells.
 static DISKS: Command = shows("kavg disk list", &[], |_| Ok(Query::Disks));
 static OPTIONS: Command = Command {

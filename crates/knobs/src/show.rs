@@ -3,8 +3,8 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use crate::{
-    AllocationChange, DiskName, Disks, GuestSystem, Query, Setting, command::Call, powershell_name,
-    vcenter::OF_DATASTORE,
+    AllocationChange, DiskName, Disks, GuestSystem, Query, Setting, command::Call,
+    lists::PARAMETERS, powershell_name, vcenter::OF_DATASTORE,
 };
 
 impl Setting {
@@ -43,6 +43,12 @@ impl Setting {
 #[must_use]
 pub fn show_device(device: &str) -> String {
     Query::Devices { device: Some(device.into()) }.esxcli()
+}
+
+/// The line that shows the parameters of a driver, by its module.
+#[must_use]
+pub fn show_parameters(module: &str) -> String {
+    format!("esxcli {} -m {module}", PARAMETERS.words)
 }
 
 /// The line that shows an advanced option, by its path.

@@ -1,5 +1,9 @@
 //! Small hosts whose answer is known, and questions that are refused in one line.
 
+#[path = "common/asked.rs"]
+mod asked;
+
+use asked::recorded;
 use counters::{Counter, Kind, Recording};
 use diagnose::{DeviceFacts, Facts};
 use knobs::Line;
@@ -27,23 +31,9 @@ const VARIED: &str = "[[workload]]\nvm = \"sql\"\nname = \"a\"\nthreads = 8\nsto
                       [[workload]]\nvm = \"sql\"\nname = \"b\"\nthreads = 96\nstart = \"20s\"\n";
 const LIGHT: &str = "[vm.sql.workload]\narrival = \"poisson\"\nrate = 2000\n";
 
-fn recorded(text: &str) -> Measured {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
-    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
-}
-
 fn question(recording: &Recording, line: &str) -> Question {
     let window = (i64::MIN, recording.times_ms.last().copied().unwrap_or(0));
-    Question {
-        settings: line.parse::<Line>().expect("a line").settings,
-        window,
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: 50_000.0,
-    }
+    asked::question(line, window, 50_000.0)
 }
 
 fn ask(text: &str, line: &str) -> Result<Answer, Error> {

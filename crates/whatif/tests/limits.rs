@@ -1,11 +1,13 @@
 //! What is taken for an IOPS limit and what is not, and what one does that nobody comes to.
 
+#[path = "common/asked.rs"]
+mod asked;
+
+use asked::{question, recorded};
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
-use knobs::Line;
 use levels::Measured;
-use scenario::Scenario;
-use whatif::{Answer, Model, Question, Verdict};
+use whatif::{Answer, Model, Verdict};
 
 /// The only device of these hosts.
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
@@ -27,24 +29,10 @@ fn competing(array: &str, sql: &str, web: &str) -> String {
     )
 }
 
-fn recorded(text: &str) -> Measured {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
-    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
-}
-
 /// The answer of a recording from a sample on.
 fn ask(recording: &Measured, from: usize, line: &str) -> Answer {
     let last = recording.times_ms.last().copied().unwrap_or(0);
-    let question = Question {
-        settings: line.parse::<Line>().expect("a line").settings,
-        window: (recording.times_ms[from], last),
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: 30_000.0,
-    };
+    let question = question(line, (recording.times_ms[from], last), 30_000.0);
     let facts = Facts::default();
     Model::calibrate(recording, &facts, &question).unwrap().answer().unwrap()
 }

@@ -1,12 +1,14 @@
 //! What was not measured is not nothing: cells and columns that are emptied make no answer surer,
 //! and where a column is needed the answer names it.
 
+#[path = "common/asked.rs"]
+mod asked;
+
+use asked::question;
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
-use knobs::Line;
 use levels::Measured;
-use scenario::Scenario;
-use whatif::{Answer, Error, Model, Question, Verdict};
+use whatif::{Answer, Error, Model, Verdict};
 
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
 
@@ -36,22 +38,12 @@ fn recorded() -> Measured {
         load("sql", "many", 44, 48, 80),
         load("web", "all", 12, 0, 80)
     );
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let scenario = Scenario::parse("test.toml", &text, no_files).expect("a scenario");
-    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
+    asked::recorded(&text)
 }
 
 fn ask(recording: &Measured) -> Result<Answer, Error> {
     let line = format!("storage core device set -d {DEVICE} -O 48");
-    let question = Question {
-        settings: line.parse::<Line>().expect("a line").settings,
-        window: (recording.times_ms[24], i64::MAX),
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: 5_000.0,
-    };
+    let question = question(&line, (recording.times_ms[24], i64::MAX), 5_000.0);
     let facts = Facts::default();
     Model::calibrate(recording, &facts, &question)?.answer()
 }

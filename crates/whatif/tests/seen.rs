@@ -2,12 +2,16 @@
 //! commands, a depth that was tried on the way to the one that is asked for, and who is there at the instants
 //! of the samples.
 
+#[path = "common/asked.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod asked;
+
+use asked::question;
 use counters::{Counter, Kind};
 use diagnose::{DeviceFacts, Facts};
-use knobs::Line;
 use levels::Measured;
 use scenario::Scenario;
-use whatif::{Answer, Habit, Model, Question, Seen, Verdict};
+use whatif::{Answer, Habit, Model, Seen, Verdict};
 
 /// The only device of these hosts.
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
@@ -55,15 +59,8 @@ fn ask_knowing(
     samples: [usize; 2],
     line: &str,
 ) -> Answer {
-    let question = Question {
-        settings: line.parse::<Line>().expect("a line").settings,
-        window: (recording.times_ms[samples[0]] - 1, recording.times_ms[samples[1]]),
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: 50_000.0,
-    };
+    let window = (recording.times_ms[samples[0]] - 1, recording.times_ms[samples[1]]);
+    let question = question(line, window, 50_000.0);
     let facts = Facts { devices: [(DEVICE.to_owned(), known)].into(), ..Facts::default() };
     Model::calibrate(recording, &facts, &question).expect("a model").answer().expect("an answer")
 }

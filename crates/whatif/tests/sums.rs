@@ -1,11 +1,12 @@
 //! A table that can be true as a whole: a device does what its VMs do together, and a command takes
 //! what it takes in the VMkernel and below.
 
+#[path = "common/asked.rs"]
+mod asked;
+
+use asked::{question, recorded};
 use diagnose::{Facts, SimulatedRow};
-use knobs::Line;
-use levels::Measured;
-use scenario::Scenario;
-use whatif::{Answer, Model, Question};
+use whatif::{Answer, Model};
 
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
 
@@ -31,18 +32,8 @@ fn host(begin: &str) -> String {
 }
 
 fn ask(text: &str, line: &str) -> Answer {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
-    let recording = Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0));
-    let question = Question {
-        settings: line.parse::<Line>().expect("a line").settings,
-        window: (recording.times_ms[10], i64::MAX),
-        device: None,
-        vms: Vec::new(),
-        arrays: Vec::new(),
-        vscsistats: Vec::new(),
-        commands: 30_000.0,
-    };
+    let recording = recorded(text);
+    let question = question(line, (recording.times_ms[10], i64::MAX), 30_000.0);
     let facts = Facts::default();
     Model::calibrate(&recording, &facts, &question).expect("a model").answer().expect("an answer")
 }

@@ -11,7 +11,7 @@ use counters::sorted::sort;
 use knobs::{Driver, Effect, Knob};
 
 use super::{
-    difference::{Difference, Value, depths},
+    difference::{Difference, Value, depths, most},
     fleet::Fleet,
     goals::{Goal, Wanted, goals},
     host::Host,
@@ -123,7 +123,7 @@ fn raise(
     }
     let is_alike = match like {
         Some(place) => fleet.hosts[place].module(driver).is_none(),
-        None => most(&depths)
+        None => most_frequent(&depths)
             .is_none_or(|most| depths.iter().all(|(depth, is_free)| *depth == most || !is_free)),
     };
     for (place, value) in raised.into_iter().filter(|_| is_alike) {
@@ -138,17 +138,12 @@ fn is_of(driver: &Driver, knob: &Knob) -> bool {
 }
 
 /// The depth that more hosts have than any other; `None` where two are as frequent.
-fn most(depths: &[(u32, bool)]) -> Option<u32> {
+fn most_frequent(depths: &[(u32, bool)]) -> Option<u32> {
     let mut all: Vec<u32> = depths.iter().map(|(depth, _)| *depth).collect();
     sort(&mut all);
-    let mut counts: Vec<(usize, u32)> =
-        all.chunk_by(|one, next| one == next).map(|same| (same.len(), same[0])).collect();
-    sort(&mut counts);
-    match counts[..] {
-        [.., (second, _), (first, _)] if first == second => None,
-        [.., (_, most)] => Some(most),
-        [] => None,
-    }
+    let mut values: Vec<_> = all.chunk_by(|one, next| one == next).collect();
+    levels::most_first(&mut values, |same| same.len() as f64);
+    most(&values, |same| same.len()).map(|same| same[0])
 }
 
 /// Holds shared devices of a host at what they are to be, where its lines for drivers and its reboot bring something

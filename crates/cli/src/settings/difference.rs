@@ -174,13 +174,16 @@ fn policy_text(policy: PathPolicy) -> String {
     format!("{}{goes_by}", policy.plug_in())
 }
 
+/// What is more frequent than any other of these, the most frequent first; `None` where two are as frequent.
+pub(super) fn most<T>(values: &[T], count: impl Fn(&T) -> usize) -> Option<&T> {
+    let (first, rest) = values.split_first()?;
+    rest.first().is_none_or(|second| count(first) > count(second)).then_some(first)
+}
+
 impl Difference {
     /// The value that more hosts have than any other; `None` where two have as many.
     pub(crate) fn majority(&self) -> Option<Value> {
-        let counts: Vec<usize> = self.values.iter().map(|(_, hosts)| hosts.len()).collect();
-        let (first, rest) = counts.split_first()?;
-        let is_most = rest.first().is_none_or(|second| first > second);
-        is_most.then(|| self.values[0].0)
+        most(&self.values, |(_, hosts)| hosts.len()).map(|(value, _)| *value)
     }
 
     /// Whether another one is the same of another device: the same hosts have the same values.
