@@ -559,13 +559,38 @@ mod tests {
 
     /// Every shipped scenario as it runs.
     fn reports() -> impl Iterator<Item = (Source, Report)> {
-        shipped::all().map(|(name, text)| {
-            let source = shipped::source(name, text, &[]);
-            let scenario = source.scenario().unwrap();
-            let outcome = sim::run(&scenario, 2, &());
-            (source, Report::new(scenario, outcome))
-        })
+        shipped::all().map(|(name, text)| report(name, text))
     }
+
+    fn report(name: &str, text: &str) -> (Source, Report) {
+        let source = shipped::source(name, text, &[]);
+        let scenario = source.scenario().unwrap();
+        let outcome = sim::run(&scenario, 2, &());
+        (source, Report::new(scenario, outcome))
+    }
+
+    /// A VM at its own limit beside one that fills the queue: a recording of it is that of no array that refuses.
+    const LIMITED: &str = r#"
+        title = "A VM at its own limit beside one that fills the queue"
+        duration = "30s"
+        warmup = "2s"
+        sample = "2s"
+        [array.disk]
+        servers = 16
+        service = "2ms"
+        [host.esx.adapter.vmhba1]
+        driver = "qlnativefc"
+        [datastore.shared]
+        [vm.web.disk."scsi0:1"]
+        datastore = "shared"
+        limit = 100
+        [vm.web.workload]
+        threads = 4
+        [vm.db.disk."scsi0:1"]
+        datastore = "shared"
+        [vm.db.workload]
+        threads = 64
+    "#;
 
     /// Two VMs that work, where there are two.
     fn two(scenario: &Scenario) -> Option<[String; 2]> {
@@ -636,7 +661,7 @@ mod tests {
     #[test]
     fn every_line_is_taken_by_the_recording_that_it_is_for() {
         let (mut kinds, mut lacking) = (BTreeSet::new(), 0);
-        for (source, report) in reports() {
+        for (source, report) in reports().chain([report("limited", LIMITED)]) {
             let Some(vms) = two(&report.scenario) else { continue };
             let Ok(home) = report.scenario.home(&vms[0]) else { continue };
             let recording = report.measured(0).swap_remove(home);
