@@ -466,16 +466,31 @@ impl Known<'_> {
         (config.depth_mode == DepthMode::SumOfActivePaths).then_some(adapter.lun_depth)
     }
 
+    /// The limits of the disks of its VM on the device where these hold all of them together, to their sum, and
+    /// only where each has one: before ESXi 6.0 they have one world [PFS, DOC50].
+    fn limits_together(&self, id: VdiskId) -> Option<Vec<Option<u32>>> {
+        let Host { config, .. } = self.host;
+        let disk = &config.vdisks[id.index()];
+        let limits = config.vdisks.iter().zip(&self.course.limits);
+        let of_world =
+            limits.filter(|(other, _)| (other.vm, other.device) == (disk.vm, disk.device));
+        let together: Vec<_> = of_world.map(|(_, limit)| *limit).collect();
+        (!config.version.schedules_per_file() && together.len() > 1).then_some(together)
+    }
+
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
         let config = &self.host.config;
         let (disk, target) = (&config.vdisks[id.index()], &self.host.targets[id.index()]);
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
+        let together = self.limits_together(id);
+        let limit_together = together.map(|limits| limits.into_iter().sum::<Option<u32>>());
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
-            limit_iops: self.course.limits[id.index()],
+            limit_iops: self.course.limits[id.index()].filter(|_| limit_together != Some(None)),
+            limit_together: limit_together.flatten(),
             limit_at_end: self.course.limits_at_end[id.index()],
             policy_at_end: self.course.policies_at_end[id.index()]
                 .map(|policy| self.host.policies[policy].name.clone()),

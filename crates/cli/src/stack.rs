@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceId, DeviceKind, EntityId, IoTotals, Kind};
+use counters::{
+    Counter, DeviceId, DeviceKind, EntityId, GateCounters, IoTotals, Kind, Occupancy, VdiskCounters,
+};
+use engine::DeviceLimits;
 use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
@@ -93,11 +96,16 @@ impl Parts {
     }
 }
 
-/// A level without the queues that are there for those only that an I/O spends time in. Its time stays
-/// that of all I/Os.
+/// A level without the queues that are there for those only that an I/O spends time in, and without what stands
+/// for I/Os that pass it by: no adapter, and no limit of an NFS volume. Its time stays that of all I/Os.
 fn shown(mut level: Level) -> Level {
-    if matches!(level.kind, LevelKind::Held | LevelKind::Fabric) {
-        level.queues.retain(|queue| queue.ms >= Some(LASTING_MS));
+    let lasts = |queue: &Queue| queue.ms >= Some(LASTING_MS);
+    match level.kind {
+        LevelKind::Held | LevelKind::Fabric => level.queues.retain(lasts),
+        LevelKind::Device | LevelKind::Adapter => {
+            level.queues.retain(|queue| queue.limit.is_some() || lasts(queue));
+        }
+        _ => {}
     }
     level
 }
@@ -105,6 +113,41 @@ fn shown(mut level: Level) -> Level {
 /// Of each array one queue: what all devices have there, under the one limit of the array.
 fn shared(arrays: BTreeMap<usize, Vec<Queue>>) -> Vec<Queue> {
     arrays.into_values().map(|parts| Queue::one_limit(&parts)).collect()
+}
+
+/// What virtual disks have below their guests.
+#[derive(Default)]
+struct Below {
+    io: IoTotals,
+    /// Mean commands that wait in the host.
+    waiting: f64,
+    /// Mean commands at the device.
+    active: f64,
+    /// How long that is over.
+    lasts_ns: u64,
+}
+
+impl Below {
+    fn per_command(&self, nanos: u64) -> Option<f64> {
+        let commands = self.io.commands;
+        (commands > 0).then(|| counters::nanos_to_millis(nanos as f64 / commands as f64))
+    }
+
+    /// Mean commands below the guests, with those that ended after they had been held.
+    fn inside(&self) -> f64 {
+        let held_ns = self.io.kernel_ns - self.io.queue_ns;
+        self.waiting + self.active + held_ns as f64 / self.lasts_ns.max(1) as f64
+    }
+
+    /// KAVG.
+    fn kavg_ms(&self) -> Option<f64> {
+        self.per_command(self.io.kernel_ns)
+    }
+
+    /// DAVG.
+    fn davg_ms(&self) -> Option<f64> {
+        self.per_command(self.io.device_ns)
+    }
 }
 
 /// One host over one window, ready to be looked up.
@@ -148,17 +191,23 @@ impl<'a> Rows<'a> {
         Flow::of(&self.recording, id)
     }
 
-    /// What a command of a virtual disk takes below its adapter.
-    fn gavg_ms(&self, disk: usize) -> Option<f64> {
-        let (now, then) =
-            (&self.view.counters.vdisks[disk], &self.view.counters_before.vdisks[disk]);
-        let io = now.io.iter().zip(&then.io).map(|(now, then)| now.since(then));
-        let all = io.fold(IoTotals::default(), |mut all, io| {
-            all.add(&io);
-            all
-        });
-        let nanos = (all.kernel_ns + all.device_ns) as f64;
-        (all.commands > 0).then(|| counters::nanos_to_millis(nanos / all.commands as f64))
+    /// What virtual disks did in the window, and how many commands they had in the host and at their devices in the
+    /// mean: of all that were there, and not of those alone that ended.
+    fn below_guests(&self, disks: &[usize]) -> Below {
+        let (after, before) = (&self.view.counters, &self.view.counters_before);
+        let lasts_ns = after.at - before.at;
+        let mut below = Below { lasts_ns, ..Below::default() };
+        for &disk in disks {
+            let (now, then) = (&after.vdisks[disk], &before.vdisks[disk]);
+            let since = now.io.iter().zip(&then.io).map(|(now, then)| now.since(then));
+            since.for_each(|io| below.io.add(&io));
+            let mean = |of: fn(&VdiskCounters) -> &Occupancy| {
+                of(now).mean_since(of(then), before.at, after.at)
+            };
+            below.waiting += mean(|disk| &disk.queued);
+            below.active += mean(|disk| &disk.slots);
+        }
+        below
     }
 
     /// Guests, their virtual disks, and adapters that several disks share.
@@ -175,15 +224,15 @@ impl<'a> Rows<'a> {
             let (Some(iops), Some(mib_per_s)) = (flow.rate(0), flow.mib_per_s(0)) else {
                 continue;
             };
-            let gavg = self.gavg_ms(index);
+            let below = self.below_guests(&[index]);
             let controller = config.vscsi[disk.vscsi.index()].controller.name();
             let name = format!("{vm} {}", disk.name);
             let guest = Queue { name, ms, iops, ..Queue::default() };
             let place = Queue {
                 name: format!("{} {controller}", guest.name),
                 limit: Some(f64::from(depth)),
-                in_use: gavg.map(|gavg| little(iops, gavg)),
-                ms: gavg,
+                in_use: Some(below.inside()),
+                ms: below.per_command(below.io.kernel_ns + below.io.device_ns),
                 ..guest.clone()
             };
             let bus = disk.name.split(':').next().unwrap_or_default();
@@ -212,21 +261,13 @@ impl<'a> Rows<'a> {
         }
         for (index, device) in config.devices.iter().enumerate() {
             let datastores = self.host.datastores.get(index).map(|names| names.join(", "));
-            let datastores = datastores.filter(|names| !names.is_empty());
+            // A volume of NFS has the name of its datastore.
+            let datastores = datastores.filter(|names| !names.is_empty() && *names != device.name);
             let label = datastores.map_or(String::new(), |names| format!("{names} "));
             let name = format!("{}{label}{}", self.prefix, device.name);
+            let below = self.below_guests(self.disks.get(&index).map_or(&[], Vec::as_slice));
             if device.kind == DeviceKind::Nfs {
-                let Some(id) = self.id(Kind::NfsVolume, &device.name) else { continue };
-                let flow = self.flow(id);
-                let (waits, device) = (&self.view.waits, DeviceId::new(index));
-                let [window_ms, link_ms] =
-                    [&waits.windows, &waits.links].map(|waits| mean_ms(self.host, waits, device));
-                // Both links are crossed at once.
-                let on_the_way =
-                    window_ms + link_ms.max(switch_ms(self.host, &waits.switches, device));
-                let gavg = flow.gavg(0);
-                let inside = gavg.map(|gavg| (gavg - on_the_way).max(0.0));
-                self.below(parts, index, flow.rate(0), [gavg, inside]);
+                self.volume(parts, (index, name), &below);
                 continue;
             }
             let Some(id) = self.id(Kind::Device, &device.name) else { continue };
@@ -241,22 +282,52 @@ impl<'a> Rows<'a> {
             let waiting = waiting.map(|all| (all - held.unwrap_or_default()).max(0.0));
             let mut queue = Queue {
                 name: name.clone(),
-                limit: Some(f64::from(limits.dqlen)),
+                limit: self.value(id, Counter::MeanDeviceQDepth),
                 in_use: self.value(id, Counter::MeanActive),
                 waiting,
                 ms: slot_wait_ms(&flow, paths.iter(), 0),
                 iops,
             };
             if !queue.is_full() && self.has_iops_limit(index) {
-                queue.name.push_str(" (IOPS limit)");
-            } else if limits.is_competing && limits.dqlen < limits.max_queue_depth {
-                queue.name.push_str(" (DSNRO)");
+                queue.name.push_str(IOPS_LIMIT);
+            } else if limits.dqlen < limits.max_queue_depth {
+                queue.name.push_str(lowered_by(limits));
             }
             parts.held.push(Queue { name, waiting: held, ms: held_ms, iops, ..Queue::default() });
             parts.devices.push(queue);
             let array_ms = self.value(id, Counter::ArrayLatency).or(flow.davg(0));
-            self.below(parts, index, Some(iops), [flow.davg(0), array_ms]);
+            self.below(parts, (index, iops, below.active), [flow.davg(0), array_ms]);
         }
+    }
+
+    /// The queue of an NFS volume in the host and what is below it; its commands pass no adapter, and are not held.
+    fn volume(&self, parts: &mut Parts, (index, name): (usize, String), below: &Below) {
+        let id = self.id(Kind::NfsVolume, &self.host.config.devices[index].name);
+        let Some(iops) = id.and_then(|id| self.flow(id).rate(0)) else { return };
+        let depth = self.view.limits.devices[index].dqlen;
+        let mut queue = Queue {
+            name,
+            limit: (depth < u32::MAX).then(|| f64::from(depth)),
+            in_use: Some(below.active),
+            waiting: Some(below.waiting),
+            ms: below.kavg_ms(),
+            iops,
+        };
+        if !queue.is_full() && self.has_iops_limit(index) {
+            queue.name.push_str(IOPS_LIMIT);
+        }
+        parts.devices.push(queue);
+        let nobody = || Queue { waiting: Some(0.0), ms: Some(0.0), iops, ..Queue::default() };
+        parts.held.push(nobody());
+        parts.adapters.push(Queue { in_use: Some(0.0), ..nobody() });
+        let (waits, device) = (&self.view.waits, DeviceId::new(index));
+        let [window_ms, link_ms] =
+            [&waits.windows, &waits.links].map(|waits| mean_ms(self.host, waits, device));
+        // Both links are crossed at once.
+        let on_the_way = window_ms + link_ms.max(switch_ms(self.host, &waits.switches, device));
+        let davg = below.davg_ms();
+        let inside = davg.map(|davg| (davg - on_the_way).max(0.0));
+        self.below(parts, (index, iops, below.active), [davg, inside]);
     }
 
     /// Whether a disk on a device may have so many I/Os a second and no more: its I/Os wait here
@@ -267,9 +338,15 @@ impl<'a> Rows<'a> {
         disks.any(|disk| vdisks[*disk].allocation.limit_iops.is_some())
     }
 
-    /// Adds a device's time below the host to its array: all of it, and what the array reports.
-    fn below(&self, parts: &mut Parts, device: usize, iops: Option<f64>, ms: [Option<f64>; 2]) {
-        let (Some(iops), [Some(davg), Some(array_ms)]) = (iops, ms) else { return };
+    /// Adds a device's time below the host to its array: all of it, and what the array reports; the commands there are
+    /// in the parts in proportion to their times.
+    fn below(
+        &self,
+        parts: &mut Parts,
+        (device, iops, active): (usize, f64, f64),
+        ms: [Option<f64>; 2],
+    ) {
+        let [Some(davg), Some(array_ms)] = ms else { return };
         let on_device = self.disks.get(&device).and_then(|disks| disks.first());
         let Some(target) = on_device.and_then(|disk| self.host.targets.get(*disk)) else { return };
         let array = &self.scenario.arrays[target.array];
@@ -282,7 +359,7 @@ impl<'a> Rows<'a> {
         let limit = array.config.queues.of_ports().map(f64::from);
         let queue = |ms| Queue {
             name: name.clone(),
-            in_use: Some(little(iops, ms)),
+            in_use: Some(if davg > 0.0 { active * ms / davg } else { 0.0 }),
             ms: Some(ms),
             iops,
             ..Queue::default()
@@ -309,20 +386,39 @@ impl<'a> Rows<'a> {
     }
 
     fn adapters(&self, parts: &mut Parts) {
-        let limits = &self.view.counters.adapters;
-        for (adapter, gate) in self.host.config.adapters.iter().zip(limits) {
+        let (after, before) = (&self.view.counters, &self.view.counters_before);
+        let gates = after.adapters.iter().zip(&before.adapters);
+        for (adapter, (now, then)) in self.host.config.adapters.iter().zip(gates) {
             let Some(id) = self.id(Kind::Adapter, &adapter.name) else { continue };
             let flow = self.flow(id);
             let Some(iops) = flow.rate(0) else { continue };
+            let mean = |of: fn(&GateCounters) -> &Occupancy| {
+                Some(of(now).mean_since(of(then), before.at, after.at))
+            };
             parts.adapters.push(Queue {
                 name: format!("{}{} {}", self.prefix, adapter.name, adapter.driver.module),
-                limit: Some(f64::from(gate.depth)),
-                in_use: flow.in_flight(0),
-                waiting: flow.own_waiting(0),
+                limit: Some(f64::from(now.depth)),
+                in_use: mean(|gate| &gate.active),
+                waiting: mean(|gate| &gate.queued),
                 ms: flow.own_wait_ms(0),
                 iops,
             });
         }
+    }
+}
+
+/// What holds commands beside slots that are free.
+const IOPS_LIMIT: &str = " (IOPS limit)";
+
+/// What keeps a device below its Device Max Queue Depth, of what has that for a name: Storage I/O Control sets DSNRO
+/// aside, and what the array refuses lowers either.
+const fn lowered_by(limits: &DeviceLimits) -> &'static str {
+    if limits.congestion_us.is_some() {
+        " (SIOC)"
+    } else if limits.is_competing && limits.dqlen == limits.dsnro {
+        " (DSNRO)"
+    } else {
+        ""
     }
 }
 

@@ -442,6 +442,8 @@ pub struct VdiskFacts {
     pub guest: GuestOs,
     /// Its IOPS limit in the host, the lowest that was in force; `None` is no limit.
     pub limit_iops: Option<u32>,
+    /// What it comes to with the limits of its VM's other disks on the device, where they hold all together.
+    pub limit_together: Option<u32>,
     /// The limit that is in force at the end, which an undo restores.
     pub limit_at_end: Option<u32>,
     /// The storage policy that it has at the end, whose limit that is; `None` where it has numbers of its own.

@@ -4,7 +4,7 @@ use ::counters::Controller;
 use knobs::{
     Advanced, Allocation, AllocationChange, DiskName, Disks, Effect, GuestName, GuestOs,
     GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT,
-    PVSCSI_RING_PAGES_MAX, Setting, limits_of,
+    PVSCSI_RING_PAGES_MAX, Setting, Version, limits_of,
 };
 
 use super::{
@@ -151,8 +151,11 @@ fn allocation() -> Article {
                 format!(
                     "The limit always, also when nothing is congested; shares and \
                 reservation where disks compete for slots. An I/O counts as one for each {} bytes \
-                begun ({}) [API, LAMW].",
-                    unit.default, unit.path
+                begun ({}) [API, LAMW]. Before ESXi {} the disks of a VM on a device have one limit, the sum of \
+                theirs, and none where one of them has none [PFS, DOC50].",
+                    unit.default,
+                    unit.path,
+                    Version::V6_0.name()
                 ),
             ),
             (

@@ -294,6 +294,10 @@ fn told(limit: u32, known: &VdiskFacts) -> String {
         Some(at_end) => format!("{}, which is {} at the end", number(limit), number(at_end)),
         None => number(limit),
     };
+    let told = match known.limit_together {
+        Some(all) => format!("{told}, {} with its VM's other disks there", number(all.into())),
+        None => told,
+    };
     match known.policy_at_end.as_ref().filter(|_| at_end.is_some()) {
         Some(policy) => format!("{told}, of its storage policy {policy}"),
         None => told,
