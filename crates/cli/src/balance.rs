@@ -199,8 +199,8 @@ impl Balance {
                     others => format!(" and {}", counted(others, "other")),
                 };
                 out.push_str(&format!(
-                    "{}: a P90 of {} ms as its VMs observe it, by which Storage DRS goes [OBS]: the rest {}{others} waits \
-                     for its own IOPS limit, wherever it is.\n",
+                    "{}: a P90 of {} ms as its VMs observe it, by which Storage DRS goes [OBS]; the rest is the \
+                     wait of {}{others} for an IOPS limit, the same on any datastore.\n",
                     clean(name),
                     millis(observed_ms),
                     clean(vm),
@@ -425,8 +425,8 @@ fn loads(asked: &Asked, report: &Report) -> Vec<Load> {
     asked.cluster.iter().map(load).collect()
 }
 
-/// The mean latency of a datastore in a sample, in milliseconds: as VMs observe it, and without what they wait for their
-/// own limits. `None` where nobody used it.
+/// The mean latency of a datastore in a sample, in milliseconds: as VMs observe it, and without what they wait for
+/// their own limits. `None` where nobody used it.
 fn latencies(rows: &[Row<'_>], sample: usize) -> Option<[f64; 2]> {
     let (mut commands, mut spent, mut own) = (0.0, 0.0, 0.0);
     for row in rows {
@@ -494,8 +494,8 @@ impl Row<'_> {
         (commands, commands * value(Counter::GuestLatency))
     }
 
-    /// Adds what each VM has in flight, by Little's law: that of its virtual disks, as volumes of NFS have no worlds. What
-    /// waits for its own limit is not in flight, and told apart.
+    /// Adds what each VM has in flight, by Little's law: that of its virtual disks, as volumes of NFS have no worlds.
+    /// What waits for its own limit is not in flight, and told apart.
     fn add_vms(&self, vms: &mut BTreeMap<String, f64>, limited: &mut BTreeMap<String, f64>) {
         for disk in &self.guests.disks {
             if let Some(in_flight) = disk.outstanding(0) {

@@ -212,8 +212,8 @@ fn datastores_of_each_kind_are_a_cluster() {
     assert!(said.code == 2 && said.err.contains("all NFS or none; there is 1 of each"), "{said:?}");
 }
 
-/// Storage DRS goes by what VMs observe [OBS], and what one waits for its own limit is not its datastore's: of 100 ms 90.
-/// Beside four VMs without a limit, which take 40 ms or 50 with it, one that is held to 4 a second waits for that as well.
+/// Storage DRS goes by what VMs observe [OBS], and what one waits for its own limit is not its datastore's: of 100 ms
+/// 90. Beside four VMs without a limit, which take 40 ms, one that is held to 4 a second waits for that as well.
 #[test]
 fn nobody_is_moved_for_what_it_waits_for_its_own_limit() {
     let limited = |name: &str, limit: u32| {
@@ -256,8 +256,8 @@ fn whose_limit_makes_a_datastore_slower_is_told() {
     );
     fs::write(&file, text).unwrap();
     let said = kavg(&["balance", &file]);
-    let line = "tin: a P90 of 100 ms as its VMs observe it, by which Storage DRS goes [OBS]: the rest web waits for its own \
-                IOPS limit, wherever it is.";
+    let line = "tin: a P90 of 100 ms as its VMs observe it, by which Storage DRS goes [OBS]; the rest is the wait of \
+                web for an IOPS limit, the same on any datastore.";
     assert!(said.out.contains(line), "{}", said.out);
 }
 

@@ -10,13 +10,13 @@
 //!           +----------------- z, a standard normal variable
 //! ```
 //!
-//! So it is lognormal from one percentile to the next. Where two of them are further apart than those of any lognormal that is
-//! taken for an end, there are two kinds of commands, as of a cache hits and misses: what is between them is of the one or of
-//! the other, as many as the mean needs. Where a lower end that is flat has too little for the mean the upper
-//! one rises as steeply as that needs; where one twice as steep as behind the first percentile has too much, the upper one is
-//! flatter. Of 21 tables of fio's without their P99.9 that gives it back within a factor of 1.2 in the median; with a lower
-//! end that goes on as behind the first and all the rest in the upper one it was 1.6, and a mean that a measured device
-//! has was refused for every third.
+//! So it is lognormal from one percentile to the next. Where two of them are further apart than those of any lognormal
+//! that is taken for an end, there are two kinds of commands, as of a cache hits and misses: what is between them is of
+//! the one or of the other, as many as the mean needs. Where a lower end that is flat has too little for the mean the
+//! upper one rises as steeply as that needs; where one twice as steep as behind the first percentile has too much, the
+//! upper one is flatter. Of 21 tables of fio's without their P99.9 that gives it back within a factor of 1.2 in the
+//! median; with a lower end that goes on as behind the first and all the rest in the upper one it was 1.6, and a mean
+//! that a measured device has was refused for every third.
 
 use alloc::vec::Vec;
 
@@ -163,8 +163,8 @@ impl Percentiles {
     }
 }
 
-/// How steep the lower and the upper end are, and how early a gap is crossed: from 0, where all between its percentiles is of the
-/// kind below, to 1.
+/// How steep the lower and the upper end are, and how early a gap is crossed: from 0, where all between its percentiles
+/// is of the kind below, to 1.
 type Turn = (f64, f64, f64);
 
 /// The percentile behind which the widest gap between two kinds of commands is.

@@ -22,8 +22,7 @@ use crate::{
 /// most in flight on each other datastore of the cluster: the move after which the worst datastore is best, or,
 /// where none makes it better, all commands together. The latency is what VMs observe, as of Storage DRS since 5.1
 /// [OBS], without what one waits for its own IOPS limit, wherever it is: that is told beside it. Space is left out,
-/// and so is the copy itself, but for
-/// `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
+/// and so is the copy itself, but for `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
 #[derive(Args)]
