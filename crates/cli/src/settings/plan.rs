@@ -243,12 +243,13 @@ impl<'a> Planning<'a> {
         Some(depth)
     }
 
-    /// On the way back: what a driver gave devices that have less since a boot brought what it was set to, and that.
+    /// On the way back: what a driver gave devices until a boot brought less, or more than that since, and the less that it
+    /// was set to.
     fn gave_more(&self, place: usize) -> Option<(u32, u32)> {
         let (was, is) = (&self.target?.drivers[place], &self.host.drivers[place]);
         let (gave, staged) = (was.in_force?, was.depth?);
         let mut behind = self.host.wanted_behind(place, self.wanted);
-        let is_due = behind.any(|depth| is.in_force.is_some_and(|gives| depth > gives));
+        let is_due = is.in_force != Some(gave) && behind.any(|depth| depth > staged);
         (staged < gave && is_due && self.host.takes(is, gave)).then_some((gave, staged))
     }
 
