@@ -16,7 +16,7 @@ use std::{
 
 use counters::{Counter, DeviceId, Entity, EntityId, Kind, MILLISECOND, Recording, Time};
 use knobs::powershell_name;
-use levels::{Measured, Vdisk, most_first, quantile};
+use levels::{Measured, most_first, quantile};
 use scenario::{Over, Scenario};
 use serde_json::{Value, json};
 use sim::Source;
@@ -25,6 +25,7 @@ use crate::{
     Result,
     jain::jain,
     known::is_out,
+    own_limits::{Guests, OwnLimits},
     report::Report,
     table::Table,
     talk::progress,
@@ -36,6 +37,8 @@ const TRIED: usize = 8;
 /// A move has to take so much off the worst datastore, or off a command of all, else its copy is not worth it (ruling: no
 /// source has the figure).
 const GAINS: f64 = 0.05;
+/// What is less off a command of all is chance, and nothing gained (ruling).
+const LEAST_GAIN: f64 = 0.005;
 /// The percentile by which Storage DRS judges [SDRS].
 const PERCENTILE: f64 = 0.9;
 
@@ -57,14 +60,18 @@ pub(crate) struct Asked {
     pub(crate) threads: usize,
 }
 
-/// A datastore over the window.
+/// A datastore over the window, without what VMs wait for their own IOPS limits: they do so wherever they are.
 #[derive(Clone, Debug)]
 struct Load {
     /// The 90th percentile of its samples' latency; `None` where nobody used it.
     p90_ms: Option<f64>,
+    /// The same with those waits.
+    observed_ms: Option<f64>,
     iops: f64,
     /// What its VMs have in flight, each with its name.
     vms: Vec<(String, f64)>,
+    /// What they have that waits for their own limits.
+    limited: Vec<(String, f64)>,
     /// Whether it does not answer some host at some time: nobody is moved there.
     is_out: bool,
 }
@@ -86,10 +93,9 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// # Errors
-    /// One line: what is wrong with the scenario as it is.
-    pub(crate) fn of(asked: &Asked) -> Result<Self> {
-        let before = simulate(asked, &[])?;
+    /// What there is to move of a run without a move.
+    pub(crate) fn of(asked: &Asked, as_it_is: &Report) -> Self {
+        let before = loads(asked, as_it_is);
         let (mut moves, mut placed): (Vec<Move>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
         let ends = loop {
             let now = moves.last().map_or(&before, |last| &last.after);
@@ -106,7 +112,7 @@ impl Balance {
             placed = with(&placed, &next.vm, next.to);
             moves.push(next);
         };
-        Ok(Self { before, moves, ends })
+        Self { before, moves, ends }
     }
 
     /// The moves as events of a scenario at that moment, as `copy` says it where it does.
@@ -156,6 +162,7 @@ impl Balance {
             fair(&self.before),
             fair(self.after()),
         );
+        out.push_str(&self.limited(asked));
         let mut was = &self.before[..];
         for (number, step) in (1..).zip(&self.moves) {
             let [from, to] = [step.from, step.to].map(|at| clean(&asked.cluster[at]));
@@ -178,9 +185,41 @@ impl Balance {
         out
     }
 
+    /// The datastores that are slower as their VMs observe them than they are.
+    fn limited(&self, asked: &Asked) -> String {
+        let mut out = String::new();
+        for (name, load) in asked.cluster.iter().zip(&self.before) {
+            let (Some(p90_ms), Some(observed_ms)) = (load.p90_ms, load.observed_ms) else {
+                continue;
+            };
+            let Some((vm, _)) = load.limited.first() else { continue };
+            if observed_ms > (1.0 + GAINS) * p90_ms {
+                let others = match load.limited.len() - 1 {
+                    0 => String::new(),
+                    others => format!(" and {}", counted(others, "other")),
+                };
+                out.push_str(&format!(
+                    "{}: a P90 of {} ms as its VMs observe it, by which Storage DRS goes [OBS]; the rest is the \
+                     wait of {}{others} for an IOPS limit, the same on any datastore.\n",
+                    clean(name),
+                    millis(observed_ms),
+                    clean(vm),
+                ));
+            }
+        }
+        if out.is_empty() { out } else { out + "\n" }
+    }
+
     /// The same as `docs/reference/json.md` describes it.
     pub(crate) fn to_json(&self, asked: &Asked) -> Value {
-        let load = |load: &Load| json!({ "p90_ms": load.p90_ms, "iops": load.iops, "in_flight": load.in_flight() });
+        let load = |load: &Load| {
+            json!({
+                "p90_ms": load.p90_ms,
+                "observed_p90_ms": load.observed_ms,
+                "iops": load.iops,
+                "in_flight": load.in_flight(),
+            })
+        };
         let both = self.before.iter().zip(self.after()).zip(&asked.cluster);
         let datastores = both.map(|((before, after), name)| {
             json!({ "name": name, "before": load(before), "after": load(after) })
@@ -304,7 +343,7 @@ fn best(
         let vms = &now[step.from].vms;
         let moved = vms.iter().find_map(|(vm, in_flight)| (*vm == step.vm).then_some(*in_flight));
         let share = moved.unwrap_or(0.0) / now.iter().map(Load::in_flight).sum::<f64>();
-        of_all(&step.after) < (1.0 - GAINS.min(share / 2.0)) * of_all(now)
+        of_all(&step.after) < (1.0 - GAINS.min(share / 2.0).max(LEAST_GAIN)) * of_all(now)
     };
     let measure: fn(&[Load]) -> f64 = if moves.iter().any(of_worst) {
         moves.retain(of_worst);
@@ -341,33 +380,62 @@ fn simulate(asked: &Asked, placed: &[(String, usize)]) -> Result<Vec<Load>> {
     if let Some((vm, _)) = placed.iter().find(|(vm, _)| has_flash_cache(&scenario, vm)) {
         return Err(format!("a disk of `{vm}` has a flash cache, with which it stays").into());
     }
+    Ok(loads(asked, &run(scenario)))
+}
+
+/// Simulates a scenario once.
+pub(crate) fn run(scenario: Scenario) -> Report {
     let outcome = sim::run(&scenario, 1, &());
-    let report = Report::new(scenario, outcome);
-    let samples = report.samples(asked.window);
-    let views = &report.outcome.windows[asked.window];
-    let loads = asked.cluster.iter().map(|name| {
-        let rows: Vec<_> = rows(&report.scenario, &samples, name).collect();
-        let latency = |sample| {
-            let sums = rows.iter().map(|(recording, id)| sums(recording, *id, sample));
-            let (commands, spent) =
-                sums.fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
-            (commands > 0.0).then(|| spent / commands)
+    Report::new(scenario, outcome)
+}
+
+/// The datastores of the cluster over the window of a run.
+fn loads(asked: &Asked, report: &Report) -> Vec<Load> {
+    let scenario = &report.scenario;
+    let own_limits = OwnLimits::of(scenario, asked.window);
+    let samples = report.measured(asked.window);
+    let views = report.outcome.windows[asked.window].iter();
+    let whole: Vec<_> = views.map(|view| Measured::of(view.recording.clone())).collect();
+    let all = samples.first().map_or(0, |recording| recording.len());
+    let load = |name: &String| {
+        let rows = rows(scenario, &own_limits, &samples, name);
+        let latencies: Vec<_> = (0..all).map(|sample| latencies(&rows, sample)).collect();
+        let p90 = |which: usize| {
+            quantile(latencies.iter().map(|both| both.map(|both| both[which])), PERCENTILE)
         };
-        let all = samples.first().map_or(0, Recording::len);
-        let p90_ms = quantile((0..all).map(latency), PERCENTILE);
-        let (mut iops, mut vms) = (0.0, BTreeMap::new());
-        for (host, view) in views.iter().enumerate() {
-            let measured = Measured::of(view.recording.clone());
-            for (id, _) in rows_of(&report.scenario, host, &measured, name) {
-                iops += sums(&measured, id, 0).0;
-                add_vms(&mut vms, &measured, id);
-            }
+        let (mut iops, mut vms, mut limited) = (0.0, BTreeMap::new(), BTreeMap::new());
+        for row in self::rows(scenario, &own_limits, &whole, name) {
+            iops += row.sums(0).0;
+            row.add_vms(&mut vms, &mut limited);
         }
-        let mut vms: Vec<_> = vms.into_iter().collect();
-        most_first(&mut vms, |(_, in_flight): &(String, f64)| *in_flight);
-        Load { p90_ms, iops, vms, is_out: is_out_on_any(asked, &report.scenario, name) }
-    });
-    Ok(loads.collect())
+        let by_most = |vms: BTreeMap<String, f64>| {
+            let mut vms: Vec<_> = vms.into_iter().filter(|(_, all)| *all > 0.0).collect();
+            most_first(&mut vms, |(_, in_flight): &(String, f64)| *in_flight);
+            vms
+        };
+        Load {
+            p90_ms: p90(1),
+            observed_ms: p90(0),
+            iops,
+            vms: by_most(vms),
+            limited: by_most(limited),
+            is_out: is_out_on_any(asked, scenario, name),
+        }
+    };
+    asked.cluster.iter().map(load).collect()
+}
+
+/// The mean latency of a datastore in a sample, in milliseconds: as VMs observe it, and without what they wait for
+/// their own limits. `None` where nobody used it.
+fn latencies(rows: &[Row<'_>], sample: usize) -> Option<[f64; 2]> {
+    let (mut commands, mut spent, mut own) = (0.0, 0.0, 0.0);
+    for row in rows {
+        let (of_row, spent_there) = row.sums(sample);
+        commands += of_row;
+        spent += spent_there;
+        own += 1e3 * row.guests.waiting(sample).values().sum::<f64>();
+    }
+    (commands > 0.0).then(|| [spent, (spent - own).max(0.0)].map(|spent| spent / commands))
 }
 
 /// Whether a disk of a VM is cached in flash of its host: the cache is of the datastore too.
@@ -376,16 +444,29 @@ fn has_flash_cache(scenario: &Scenario, vm: &str) -> bool {
     hosts.any(|host| host.disks_of(vm).any(|disk| host.flash_caches.contains_key(&disk)))
 }
 
+/// A datastore on a host.
+struct Row<'a> {
+    recording: &'a Measured,
+    id: EntityId,
+    guests: Guests<'a>,
+}
+
 /// The rows of a datastore on all hosts.
 fn rows<'a>(
     scenario: &'a Scenario,
-    samples: &'a [Recording],
+    own_limits: &OwnLimits,
+    samples: &'a [Measured],
     name: &'a str,
-) -> impl Iterator<Item = (&'a Recording, EntityId)> {
+) -> Vec<Row<'a>> {
     let hosts = samples.iter().enumerate();
-    hosts.flat_map(move |(host, recording)| {
-        rows_of(scenario, host, recording, name).map(move |(id, _)| (recording, id))
-    })
+    let rows = hosts.flat_map(|(host, recording)| {
+        rows_of(scenario, host, recording, name).map(move |(id, _)| (host, recording, id))
+    });
+    let row = |(host, recording, id)| {
+        let guests = own_limits.on(host, recording, id);
+        Row { recording, id, guests }
+    };
+    rows.map(row).collect()
 }
 
 /// The same on one host: the device or volume that has it and no other.
@@ -405,20 +486,26 @@ fn rows_of<'a>(
     })
 }
 
-/// Commands a second of a row in a sample, and the milliseconds that all of a second take.
-fn sums(recording: &Recording, id: EntityId, sample: usize) -> (f64, f64) {
-    let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
-    let commands = value(Counter::Commands);
-    (commands, commands * value(Counter::GuestLatency))
-}
+impl Row<'_> {
+    /// Commands a second in a sample, and the milliseconds that all of a second take.
+    fn sums(&self, sample: usize) -> (f64, f64) {
+        let value = |counter| self.recording.value(self.id, counter, sample).unwrap_or(0.0);
+        let commands = value(Counter::Commands);
+        (commands, commands * value(Counter::GuestLatency))
+    }
 
-/// Adds what each VM has in flight on a device or volume, by Little's law: that of its virtual disks, as volumes of NFS
-/// have no worlds.
-fn add_vms(vms: &mut BTreeMap<String, f64>, recording: &Measured, device: EntityId) {
-    let disks = recording.of_kind(Kind::VirtualDisk).map(|(id, _)| Vdisk::of(recording, id));
-    for disk in disks.filter(|disk| disk.device == Some(device)) {
-        if let Some(in_flight) = disk.outstanding(0).filter(|in_flight| *in_flight > 0.0) {
-            *vms.entry(disk.vm.to_owned()).or_default() += in_flight;
+    /// Adds what each VM has in flight, by Little's law: that of its virtual disks, as volumes of NFS have no worlds.
+    /// What waits for its own limit is not in flight, and told apart.
+    fn add_vms(&self, vms: &mut BTreeMap<String, f64>, limited: &mut BTreeMap<String, f64>) {
+        for disk in &self.guests.disks {
+            if let Some(in_flight) = disk.outstanding(0) {
+                *vms.entry(disk.vm.to_owned()).or_default() += in_flight;
+            }
+        }
+        for (vm, waiting) in self.guests.waiting(0) {
+            *limited.entry(vm.to_owned()).or_default() += waiting;
+            let in_flight = vms.entry(vm.to_owned()).or_default();
+            *in_flight = (*in_flight - waiting).max(0.0);
         }
     }
 }

@@ -43,6 +43,7 @@ mod live;
 mod log;
 mod notes;
 mod output;
+mod own_limits;
 mod packed;
 mod percentiles;
 mod picture;

@@ -64,7 +64,7 @@ fn who_fills_a_hosts_link_is_the_cause_and_who_waits_behind_it_suffers() {
     let told = ["limit of", "port of its own"].map(|part| whats(&found[0]).concat().contains(part));
     assert_eq!(told, [true, true], "{:?}", whats(&found[0]));
     for part in [
-        "db on vmhba1: Link of the host's own port full, 33.6 ms a command.",
+        "db on vmhba1: Link of the host's own port too slow, 33.6 ms a command.",
         "The link of vmhba1 is 100 % full: of the 33.6 ms",
         "use of the link of vmhba1 100 %",
         "to a by vmhba1",
@@ -196,7 +196,7 @@ fn the_full_link_of_a_switch_is_told_on_each_host_and_which_fills_it() {
         assert!(sentence.contains("is 100 % full: of the 33.6 ms"), "{sentence}");
         assert!(sentence.contains("2 hosts share it; esx moves 953 of the"), "{sentence}");
     }
-    assert!(said.contains("Link of a switch full"), "{said}");
+    assert!(said.contains("Link of a switch too slow"), "{said}");
     // With room there is nothing to say, and of two fabrics the other one is told.
     let (_, value) = run(&text.replace("\"8Gbit/s\"", "\"80Gbit/s\""), &[]);
     assert_ne!(

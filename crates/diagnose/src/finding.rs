@@ -52,8 +52,8 @@ causes! {
     ArrayQos "array-qos" "Held to a rate below the host (QoS or saturation)" "A policy of the array holds a volume to a rate, or array or link are saturated.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     CommandWindow "command-window" "Command window full (iSCSI, NFS)" "Commands wait below the host for the window of an iSCSI session, or for the RPC slots of an NFS mount.";
-    HostLink "host-link" "Link of the host's own port full" "Commands wait below the host for the link of the port by which they leave it.";
-    SwitchLink "switch-link" "Link of a switch full" "Commands wait below the host for the link by which their switch reaches others, which hosts share.";
+    HostLink "host-link" "Link of the host's own port too slow" "Commands spend their time below the host on the link of the port by which they leave it, behind others or for their own data.";
+    SwitchLink "switch-link" "Link of a switch too slow" "Commands spend their time below the host on the link by which their switch reaches others, which hosts share, behind others or for their own data.";
     SlowWay "slow-way" "Time lost on the way to the array" "Commands lose time between host and array: to lost segments of an iSCSI session, or on paths that are not optimized.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";

@@ -8,6 +8,10 @@ use counters::{Op, Status, Time};
 use crate::percentiles::Percentiles;
 
 /// The spread of a service time around its mean.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an array has a few of them, and none is moved while it runs"
+)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// Always the mean.

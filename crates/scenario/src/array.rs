@@ -501,15 +501,28 @@ fn spread(table: &Table<'_>, mean_ns: u64) -> Result<Spread, Error> {
     }
 }
 
-/// Percentiles by their keys, and how many times of ten thousand are longer.
-const PERCENTILES: [(&str, f64); 6] = [
+/// Percentiles by their keys, those that fio prints, and how many times of ten thousand are longer.
+const PERCENTILES: [(&str, f64); 17] = [
+    ("p1", 9_900.0),
+    ("p5", 9_500.0),
+    ("p10", 9_000.0),
+    ("p20", 8_000.0),
+    ("p30", 7_000.0),
+    ("p40", 6_000.0),
     ("p50", 5_000.0),
+    ("p60", 4_000.0),
+    ("p70", 3_000.0),
+    ("p80", 2_000.0),
     ("p90", 1_000.0),
     ("p95", 500.0),
     ("p99", 100.0),
+    ("p995", 50.0),
     ("p999", 10.0),
+    ("p9995", 5.0),
     ("p9999", 1.0),
 ];
+/// Longer than the median.
+const HALF: f64 = 5_000.0 / 10_000.0;
 
 /// A spread as it was published.
 fn percentiles(node: &Node<'_>, mean_ns: u64) -> Result<Percentiles, Error> {
@@ -524,7 +537,7 @@ fn percentiles(node: &Node<'_>, mean_ns: u64) -> Result<Percentiles, Error> {
         }
         points.push((longer / 10_000.0, time));
     }
-    if points.len() == 1 {
+    if points.last().is_none_or(|&(longer, _)| longer >= HALF) {
         return Err(node.error("with `p50` give one above it, as `p99`"));
     }
     let of_mean = |&(longer, time): &(f64, u64)| (longer, time as f64 / mean_ns as f64);

@@ -30,8 +30,9 @@ use truth::truth;
 
 /// The first seed of those that rules are written against.
 const DEVELOPMENT: u64 = 1;
-/// The first seed of those that they are not. Whoever has read what was missed on them takes others.
-const HELD_OUT: u64 = 21_000_001;
+/// The first seed of those that they are not, of either corpus. Whoever has read what was missed on them takes others.
+const HELD_OUT: u64 = 22_000_001;
+const HELD_OUT_OF_OTHERS: u64 = 21_000_001;
 /// Seeds of each cell unless told.
 const EACH: u64 = 20;
 
@@ -41,6 +42,8 @@ const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|d
 /// What is asked for.
 struct Asked {
     by_others: bool,
+    /// The first of the seeds that are held out.
+    held_out: u64,
     first: u64,
     each: u64,
     /// Whether misses are named on held-out seeds too, which spends those.
@@ -55,6 +58,7 @@ impl Asked {
     fn parse(arguments: &[String]) -> Option<Self> {
         let mut asked = Self {
             by_others: false,
+            held_out: HELD_OUT,
             first: HELD_OUT,
             each: EACH,
             misses: false,
@@ -64,15 +68,18 @@ impl Asked {
             name: None,
         };
         let mut words = arguments.iter().map(String::as_str).peekable();
-        asked.by_others = words.next_if_eq(&"independent").is_some();
+        if words.next_if_eq(&"independent").is_some() {
+            asked.by_others = true;
+            (asked.held_out, asked.first) = (HELD_OUT_OF_OTHERS, HELD_OUT_OF_OTHERS);
+        }
         while let Some(word) = words.next() {
             match word {
                 "--misses" => asked.misses = true,
                 "--seeds" => {
                     asked.first = match words.next()? {
-                        "held-out" => HELD_OUT,
+                        "held-out" => asked.held_out,
                         "development" => DEVELOPMENT,
-                        first => first.parse().ok().filter(|first| *first < HELD_OUT)?,
+                        first => first.parse().ok().filter(|first| *first < asked.held_out)?,
                     }
                 }
                 "--each" => asked.each = words.next()?.parse().ok()?,
@@ -107,7 +114,7 @@ pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
         (None, false) => score(&Case::all(asked.seeds())),
     };
     let table = score.table();
-    let shown = asked.misses || asked.first < HELD_OUT;
+    let shown = asked.misses || asked.first < asked.held_out;
     Ok(if shown { format!("{table}\n{}", score.lines.join("\n")) } else { table })
 }
 

@@ -10,7 +10,7 @@ use sim::Source;
 
 use crate::{
     Result,
-    balance::{Asked, Balance},
+    balance::{self, Asked, Balance},
     json, report, shipped, simulate,
 };
 
@@ -21,8 +21,8 @@ use crate::{
 /// (`sample`): longer ones have a lower one. Which VM and where to is found by simulating each of those with
 /// most in flight on each other datastore of the cluster: the move after which the worst datastore is best, or,
 /// where none makes it better, all commands together. The latency is what VMs observe, as of Storage DRS since 5.1
-/// [OBS]: what one waits for its own IOPS limit counts. Space is left out, and so is the copy itself, but for
-/// `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
+/// [OBS], without what one waits for its own IOPS limit, wherever it is: that is told beside it. Space is left out,
+/// and so is the copy itself, but for `--apply` with `--copy` (`kavg help docs/vms-per-datastore`).
 ///
 /// Exit code: 0, and 2 when the input is bad.
 #[derive(Args)]
@@ -85,11 +85,11 @@ impl BalanceArguments {
         let clusters: Vec<Asked> = self.clusters(&base)?.into_iter().map(asked).collect();
         let mut outputs = shipped::outputs_beside(&self.scenario, &source);
         let applied = self.apply.as_deref().map(|path| outputs.claim(path)).transpose()?;
-        let balance = |asked| -> Result<(&Asked, Balance)> { Ok((asked, Balance::of(asked)?)) };
+        let at = base.windows[window.unwrap_or(0)].from;
+        let as_it_is = balance::run(base);
         let balances: Vec<(&Asked, Balance)> =
-            clusters.iter().map(balance).collect::<Result<_>>()?;
+            clusters.iter().map(|asked| (asked, Balance::of(asked, &as_it_is))).collect();
         if let Some(file) = applied {
-            let at = base.windows[window.unwrap_or(0)].from;
             let events = balances
                 .iter()
                 .map(|(asked, balance)| balance.events(asked, at, self.copy.as_deref()));

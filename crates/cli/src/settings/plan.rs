@@ -8,7 +8,9 @@
 //!
 //! DSNRO above a device's depth is refused from 6.5 on [S1], a depth above that which the driver gives
 //! always [QD254]: a line that would be is put off until it is not, or refused here with its reason.
-//! The way back is a plan like any other, from what the host is then to what it was.
+//! The way back is a plan like any other, from what the host is then to what it was. Where a boot has brought a
+//! parameter that waited for it, and devices less with that, it takes both: parameter as it was in force -> reboot ->
+//! as it waited.
 
 use counters::DeviceId;
 use counters::sorted::sort;
@@ -131,6 +133,8 @@ struct Planning<'a> {
     target: Option<&'a Host>,
     /// The host as it is after the lines so far.
     after: Host,
+    /// What drivers are set to again behind the reboot, without another one.
+    staged: Vec<Knob>,
     plan: Plan,
     refused: Vec<Refused>,
 }
@@ -143,9 +147,9 @@ impl<'a> Planning<'a> {
         aim: Aim,
         target: Option<&'a Host>,
     ) -> Self {
-        let (plan, refused) = (Plan::default(), Vec::new());
+        let (plan, refused, staged) = (Plan::default(), Vec::new(), Vec::new());
         let after = host.clone();
-        let mut planning = Self { fleet, host, wanted, aim, target, after, plan, refused };
+        let mut planning = Self { fleet, host, wanted, aim, target, after, staged, plan, refused };
         planning.host_wide();
         let depths: Vec<Option<u32>> =
             (0..host.drivers.len()).map(|module| planning.module(module)).collect();
@@ -161,6 +165,9 @@ impl<'a> Planning<'a> {
             planning.after.boot();
         }
         devices.into_iter().for_each(|device| planning.at_last(device));
+        for knob in std::mem::take(&mut planning.staged) {
+            planning.add(knob, When::After);
+        }
         planning
     }
 
@@ -195,6 +202,12 @@ impl<'a> Planning<'a> {
         let module = &self.host.drivers[place];
         let (driver, in_force) = (module.driver, module.in_force);
         let set = Host::wanted_of(module, self.wanted);
+        if let Some((gave, staged)) = self.gave_more(place) {
+            self.add(Knob::ModuleDepth { driver, value: gave }, When::Before);
+            self.plan.reboots = true;
+            self.staged.push(Knob::ModuleDepth { driver, value: staged });
+            return Some(gave);
+        }
         let reaches = module.depth.or(in_force);
         let depth = set.or(reaches)?;
         let knob = Knob::ModuleDepth { driver, value: depth };
@@ -228,6 +241,16 @@ impl<'a> Planning<'a> {
         };
         self.add(knob, if is_in_force { When::Now } else { When::Before });
         Some(depth)
+    }
+
+    /// On the way back: what a driver gave devices until a boot brought less, or more than that since, and the less that it
+    /// was set to.
+    fn gave_more(&self, place: usize) -> Option<(u32, u32)> {
+        let (was, is) = (&self.target?.drivers[place], &self.host.drivers[place]);
+        let (gave, staged) = (was.in_force?, was.depth?);
+        let mut behind = self.host.wanted_behind(place, self.wanted);
+        let is_due = is.in_force != Some(gave) && behind.any(|depth| depth > staged);
+        (staged < gave && is_due && self.host.takes(is, gave)).then_some((gave, staged))
     }
 
     /// Depth and DSNRO of a device, as far as the host takes them before a boot, behind which the driver

@@ -296,6 +296,24 @@ mod tests {
         full().first(Cause::ArraySlow, &known);
     }
 
+    /// 12 commands of 256 KiB a second, one after the other with pauses, at 4 MiB/s: 62.5 ms each for its own data.
+    #[test]
+    fn a_link_that_is_slow_for_few_commands_one_at_a_time_is_told() {
+        let mut known = facts(0.75, &[("naa.1", 62.5)]);
+        let link = known.devices.get_mut("naa.1").and_then(|device| device.link.as_mut());
+        link.expect("it has one").own_ms = 62.5;
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("a").size_kib(256.0).iops(12.0).davg(62.9);
+        let finding = bench.only(Cause::HostLink, &known);
+        assert!(
+            finding.sentence.contains("slow for commands of that size"),
+            "{}",
+            finding.sentence
+        );
+        let head = bench.diagnose(&Default::default(), &known).headline;
+        assert!(head.contains("Link of the host's own port too slow, 62.9 ms"), "{head}");
+    }
+
     #[test]
     fn a_link_that_nobody_waits_for_is_none() {
         let mut bench = Bench::new(6);

@@ -137,6 +137,16 @@ impl<'a> Suspect<'a> {
         Some(changes::in_cost_units(self.rate(sample)?, self.size_kib(&[sample])))
     }
 
+    /// What it must wait for that to count: of what the device takes, as much as the wait for its slots.
+    fn least_wait_ms(&self, davg_ms: Option<f64>) -> f64 {
+        let kavg_ms = self.device.limits.get(Threshold::KavgMs);
+        davg_ms.map_or(kavg_ms, |davg_ms| self.device.least_wait_ms(davg_ms))
+    }
+
+    fn davg_ms(&self, sample: usize) -> Option<f64> {
+        self.flow()?.davg(sample)
+    }
+
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.flow().and_then(|flow| flow.per_command(&spell.samples, Flow::qavg));
@@ -248,7 +258,7 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let is_held = |sample| {
         let wait_ms = suspect.wait_ms(sample)?;
         let latency_ms = suspect.latency_ms(sample)?;
-        let counts = wait_ms >= limit(Threshold::KavgMs)
+        let counts = wait_ms >= suspect.least_wait_ms(suspect.davg_ms(sample))
             && wait_ms >= WAIT_PART * latency_ms
             && suspect.waiting(sample)? >= least;
         if device.is_nfs {
@@ -265,8 +275,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         let spell = Spell::any(&device.busy, |sample| is_held(sample) == Some(true))?;
         let least = NEAR * f64::from(limit);
         let most = largest(spell.samples.iter().map(|&s| suspect.in_units(s)));
+        let davg_ms = suspect.per_command(&device.busy, |s| suspect.davg_ms(s));
         let counts = suspect.per_command(&device.busy, |s| suspect.wait_ms(s))
-            >= Some(device.limits.get(Threshold::KavgMs));
+            >= Some(suspect.least_wait_ms(davg_ms));
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
@@ -442,6 +453,19 @@ mod tests {
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
+    }
+
+    /// 8 threads: 2.15 ms at an array that no sample shows to be flash, and 1.54 ms for the limit.
+    #[test]
+    fn a_wait_that_is_most_of_what_the_device_takes_counts_however_short() {
+        let found = |kavg_ms: f64, facts: &Facts| {
+            let mut bench = Bench::new(25);
+            bench.device("naa.1", 64).vm("a").iops(2_167.0).davg(2.15).kavg(kavg_ms);
+            bench.diagnose(&Thresholds::default(), facts).findings.len()
+        };
+        for facts in [Facts::default(), limited("a:scsi0:1", 2_186)] {
+            assert_eq!((found(1.54, &facts), found(0.4, &facts)), (1, 0));
+        }
     }
 
     /// A thread alone: 0.98 of its command waits in the mean, or 0.75 where the limit is known.

@@ -134,7 +134,10 @@ pub(super) fn waiting<L>(case: &Case<'_>, held: &[OnLink<'_, L>]) -> Option<f64>
     let least = least.fold(f64::INFINITY, f64::min);
     let is_slow = |held: &OnLink<'_, L>| {
         let davg_ms = |sample| held.device.flow.davg(sample);
-        slow::spell(case, held.device, &davg_ms, &|_| false).is_some()
+        // What a run knows of a link is so of few commands as well.
+        let excess_ms = |_: &Flow<'_>, s| Some(davg_ms(s)? - held.device.surely_slow_ms(s)?);
+        held.device.flow.per_command(&held.spell.samples, excess_ms) >= Some(0.0)
+            || slow::spell(case, held.device, &davg_ms, &|_| false).is_some()
     };
     let waiting = held.iter().map(OnLink::waiting).sum();
     (waiting >= least || held.iter().any(is_slow)).then_some(waiting)
