@@ -115,6 +115,59 @@ vmhba1    nfnic   link-up     fc.20:21          Second Level  Cisco UCS
     assert!(!said.out.contains("-m lpfc -p"), "{}", said.out);
 }
 
+/// A device as `storage core device list` prints it.
+fn depths(max: u32, dsnro: u32) -> String {
+    let device = "naa.6000000000000000000000000000000a";
+    format!(
+        "{device}\n   Devfs Path: /vmfs/devices/disks/{device}\n   Device Max Queue Depth: {max}\n   \
+         No of outstanding IOs with competing worlds: {dsnro}\n"
+    )
+}
+
+#[test]
+fn an_output_of_esxcli_is_of_one_host() {
+    let captures = Captures::new();
+    let hosts = ["lab.esx-1.csv", "lab.esx-2.csv"].map(|name| captures.path(name));
+    let [out, called] = ["out.txt", "ESX-2.txt"].map(|name| captures.path(name));
+    std::fs::write(&out, depths(32, 32)).unwrap();
+    std::fs::write(&called, depths(31, 31)).unwrap();
+    let in_front = format!("esx-1:{out}");
+    let of_both = [in_front.as_str(), &called];
+    let of_other = [format!("esx-3: {out}")];
+    let refused = [
+        (
+            &["--esxcli", &out][..],
+            "out.txt: an output of esxcli does not say of which host it is, and the captures are of esx-1, esx-2: put \
+             the host in front (--esxcli esx-1:out.txt), or call the file as its host (esx-1.txt)",
+        ),
+        (&["--esxcli", &of_other[0]], "--esxcli esx-3:out.txt: the captures are of esx-1, esx-2"),
+    ];
+    for command in ["diagnose", "whatif"] {
+        for (options, refusal) in &refused {
+            let said = captures.kavg(&[&[command, &hosts[0], &hosts[1]], *options].concat());
+            assert_eq!((said.code, said.err), (2, format!("kavg: {refusal}\n")), "{command}");
+        }
+    }
+    // Captures behind --compare are of hosts as well.
+    let said = captures.kavg(&["diagnose", &hosts[0], "--compare", &hosts[1], "--esxcli", &out]);
+    assert!(said.err.contains("the captures are of esx-1, esx-2"), "{}", said.err);
+    let asked = [
+        &["diagnose", "--json", &hosts[0], &hosts[1]],
+        &of_both.map(|of| ["--esxcli", of]).concat()[..],
+    ];
+    let said = captures.kavg(&asked.concat());
+    let told: serde_json::Value = serde_json::from_str(&said.out).expect(&said.err);
+    let verdicts = told["verdicts"].as_array().unwrap();
+    // Both capture more than their output says: each is told its own.
+    for (verdict, depth) in verdicts.iter().zip([32, 31]) {
+        let sentence = verdict["disagreements"][0].as_str().unwrap();
+        assert!(sentence.contains(&format!("\"Device Max Queue Depth: {depth}\"")), "{sentence}");
+    }
+    // Of one host every file is, whatever its name.
+    let said = captures.kavg(&["diagnose", &hosts[0], "--esxcli", &called]);
+    assert!(said.out.contains("Device Max Queue Depth: 31"), "{}", said.out);
+}
+
 #[test]
 fn damage_is_told_and_the_rest_is_judged() {
     let captures = Captures::new();
