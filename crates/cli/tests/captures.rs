@@ -168,6 +168,79 @@ fn an_output_of_esxcli_is_of_one_host() {
     assert!(said.out.contains("Device Max Queue Depth: 31"), "{}", said.out);
 }
 
+/// Three VMs on a device, of which one fills it.
+const NAMESAKES: &str = r#"
+title = "t"
+duration = "4s"
+warmup = "1s"
+sample = "200ms"
+array.fa = { servers = 256, service = "2ms" }
+host.esx.adapter.vmhba1 = { driver = "qlnativefc" }
+datastore.gold = {}
+
+[vm.web-1]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 60
+
+[vm.web-2]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 2
+
+[vm.sql]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 2
+"#;
+
+#[test]
+fn vms_of_one_name_are_told_apart_and_no_line_is_for_both() {
+    let captures = Captures::new();
+    let [made, apart, alike] =
+        ["made.toml", "apart.csv", "alike.csv"].map(|name| captures.path(name));
+    std::fs::write(&made, NAMESAKES).unwrap();
+    assert_eq!(captures.kavg(&["run", &made, "-q", "--csv", &apart]).code, 0);
+    let text = captures.read("apart.csv");
+    let group = |vm: &str| {
+        let (front, _) = text.split_once(&format!(":{vm})\\% Used")).unwrap();
+        front.rsplit_once('(').unwrap().1.to_owned()
+    };
+    let names = ["web-1", "web-2"].map(|vm| format!("web ({})", group(vm)));
+    std::fs::write(&alike, text.replace("web-1", "web").replace("web-2", "web")).unwrap();
+    let found = |file: &str| {
+        let said = captures.kavg(&["diagnose", "--json", file]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let finding = told["verdicts"][0]["findings"][0].clone();
+        let parties = |key: &str| -> Vec<String> {
+            let all = finding[key].as_array().unwrap().iter();
+            let mut all: Vec<_> = all.map(|vm| vm["name"].as_str().unwrap().to_owned()).collect();
+            all.sort();
+            all
+        };
+        let parties = [parties("causers"), parties("sufferers")];
+        (finding["cause"].clone(), parties, finding["changes"][0].clone(), said.err)
+    };
+    let (cause, parties, change, complaint) = found(&apart);
+    let [causers, sufferers] = &parties;
+    assert_eq!((cause.as_str(), complaint.as_str()), (Some("noisy-neighbour"), ""));
+    assert_eq!(
+        (&causers[..], &sufferers[..]),
+        (&["web-1".to_owned()][..], &["sql".to_owned(), "web-2".into()][..])
+    );
+    assert!(change["powercli"][1].as_str().unwrap().starts_with("Get-VM 'web-1'"), "{change}");
+    let (same, parties, change, complaint) = found(&alike);
+    assert_eq!(same, cause);
+    assert_eq!(parties, [vec![names[0].clone()], vec!["sql".into(), names[1].clone()]]);
+    assert_eq!(
+        (&change["powercli"], &change["steps"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let what = change["what"].as_str().unwrap();
+    let told = format!("Give each disk of {} an IOPS limit of ", names[0]);
+    assert!(what.starts_with(&told) && what.contains("Get-VM 'web' gets every VM"), "{what}");
+    let told =
+        format!("esx: 2 VMs are called web: here they are {} and {}, with", names[0], names[1]);
+    assert!(complaint.starts_with(&told), "{complaint}");
+}
+
 #[test]
 fn damage_is_told_and_the_rest_is_judged() {
     let captures = Captures::new();

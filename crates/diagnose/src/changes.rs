@@ -498,7 +498,12 @@ impl Change {
 ///
 /// `None` where one of them is known to send at a rate of its own and to get it: below that what waits in its queue
 /// grows without end.
-pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -> Option<Change> {
+pub(crate) fn limit_iops(
+    host: &Host<'_>,
+    vms: &[&Party],
+    size_kib: Option<f64>,
+    facts: &Facts,
+) -> Option<Change> {
     const BELOW: f64 = 0.9;
     if vms.iter().any(|vm| gets_what_it_asks(vm.iops, asks_iops(&vm.name, facts))) {
         return None;
@@ -516,6 +521,9 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
         if names.len() > 1 { "each VM" } else { "it" },
         cost_unit_kib()
     );
+    if let Some(called) = names.iter().find_map(|name| host.called.get(name)) {
+        return Some(limit_by_hand(&what, called));
+    }
     let had = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
         let own = facts.disks().filter(|(disk, _)| is_own(disk));
@@ -539,6 +547,19 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
     }
     had.iter().flatten().for_each(|had| tell_of_policy(&mut change, had));
     Some(change)
+}
+
+/// A limit of a VM of which others have the name, which a line takes for all of them.
+fn limit_by_hand(what: &str, called: &str) -> Change {
+    let what = format!(
+        "{what} By hand: Get-VM {} gets every VM of that name. The number behind the name is the group of the \
+         one that is meant, GID in esxtop.",
+        powershell_name(called)
+    );
+    look(what, Vec::new()).risking(
+        "The VM is slower whenever it would have been allowed more.",
+        "Set the limit again that it had",
+    )
 }
 
 /// Whether a VM that does so many commands a second does all that it sends at a rate of its own.
