@@ -446,7 +446,8 @@ impl Host {
         let recording = &self.recording;
         self.columns.retain(|column| kinds.contains(&recording.entity(column.1).kind));
         sort_by_key(&mut self.columns, |column| column.0);
-        self.worlds.link(&mut self.recording);
+        let untold = self.worlds.link(&mut self.recording);
+        self.columns.retain(|column| !untold.contains(&column.1));
         duplicates
     }
 }

@@ -62,10 +62,22 @@ pub(crate) fn describe(recording: &mut Recording) -> HostReport {
         disk_links,
         repeated_samples: 0,
         untied_paths,
+        namesakes: namesakes(recording),
         unresolved_worlds: recording.of_kind(Kind::World).filter(|w| unresolved(w.1)).count(),
         checks: check(recording),
         kinds,
     }
+}
+
+/// The VMs of each name that several have.
+fn namesakes(recording: &Recording) -> BTreeMap<String, Vec<String>> {
+    let mut namesakes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (_, vm) in recording.of_kind(Kind::Vm) {
+        if let Some(called) = &vm.called {
+            namesakes.entry(called.clone()).or_default().push(vm.name.clone());
+        }
+    }
+    namesakes
 }
 
 /// Takes back what the order of the columns says of the devices that paths lead to.

@@ -62,7 +62,10 @@ fn join(mut parts: Vec<Recording>) -> Recording {
     let mut index: BTreeMap<(Kind, String), EntityId> = BTreeMap::new();
     let mut columns: BTreeMap<(EntityId, Counter), Pieces<'_>> = BTreeMap::new();
     for part in &parts {
-        let new = |entity: &Entity| Entity::new(entity.kind, entity.name.clone());
+        let new = |entity: &Entity| Entity {
+            called: entity.called.clone(),
+            ..Entity::new(entity.kind, entity.name.clone())
+        };
         let ids: Vec<EntityId> = part
             .entities()
             .iter()

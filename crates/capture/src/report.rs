@@ -124,6 +124,8 @@ pub struct HostReport {
     pub repeated_samples: usize,
     /// Paths with commands of which it is not known to which device they lead.
     pub untied_paths: usize,
+    /// The VMs of one name, told apart by their groups: that name, and theirs. Their virtual disks are left out.
+    pub namesakes: BTreeMap<String, Vec<String>>,
     /// Worlds that are neither a VM's nor a known process.
     pub unresolved_worlds: usize,
     /// Identities that the numbers of a sound file obey.

@@ -29,15 +29,23 @@ pub(crate) struct Worlds {
     /// Group names by group id.
     groups: BTreeMap<String, String>,
     /// Worlds with columns of their own: group and name.
-    named: BTreeMap<String, (String, String)>,
+    named: BTreeMap<String, (Group, String)>,
     /// The groups of leader worlds.
-    leaders: BTreeMap<String, String>,
+    leaders: BTreeMap<String, Group>,
     /// Types of SCSI adapters by group and bus.
     adapters: BTreeMap<(String, String), Controller>,
     /// The least id of a world of the VMkernel.
     first_world: Option<u64>,
     /// A world has a column for each counter; only the first is looked at.
     last: String,
+}
+
+/// The group of a world: that of a VM is called as the VM.
+#[derive(Clone)]
+struct Group {
+    /// A port does not tell it.
+    id: Option<String>,
+    name: String,
 }
 
 /// The VMkernel's own group [CAP-A].
@@ -73,25 +81,26 @@ impl Worlds {
         });
         let (group, rest) = known.or_else(|| rest.split_once(':'))?;
         let (world, name) = rest.split_once(':')?;
+        let of = Group { id: Some(id.into()), name: group.into() };
         if group == SYSTEM {
             self.first_world = self.first_world.into_iter().chain(world.parse().ok()).min();
         }
         for (prefix, controller) in HELPERS {
             let Some(rest) = name.strip_prefix(prefix) else { continue };
             let (leader, bus) = rest.split_once(':').unwrap_or((rest, ""));
-            self.leaders.insert(leader.into(), group.into());
+            self.leaders.insert(leader.into(), of.clone());
             if let Some(controller) = controller {
                 self.adapters.insert((group.into(), bus.into()), controller);
             }
         }
-        self.named.insert(world.into(), (group.into(), name.into()));
+        self.named.insert(world.into(), (of, name.into()));
         Some(())
     }
 
     fn add_port(&mut self, instance: &str) -> Option<()> {
         let mut parts = instance.splitn(4, ':').skip(2);
         let (world, name) = (parts.next()?, parts.next()?);
-        self.leaders.entry(world.into()).or_insert_with(|| name.into());
+        self.leaders.entry(world.into()).or_insert_with(|| Group { id: None, name: name.into() });
         Some(())
     }
 
@@ -108,12 +117,49 @@ impl Worlds {
         Some(VersionHint { versions, first_world })
     }
 
+    /// The names that several VMs have, with the ids of their groups. Names are unique in a folder of vCenter
+    /// alone.
+    fn namesakes(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut ids: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for Group { id, name } in self.leaders.values() {
+            if let Some(id) = id {
+                ids.entry(name).or_default().insert(id);
+            }
+        }
+        ids.retain(|_, ids| ids.len() > 1);
+        ids
+    }
+
+    /// Gives each of several VMs of one name one of its own, with its group. Returns the rows that have the one
+    /// name for all of them, of which nobody can tell whose they are.
+    fn tell_apart(&self, recording: &mut Recording) -> Vec<EntityId> {
+        let mut untold = Vec::new();
+        for (name, ids) in self.namesakes() {
+            let mut own = recording.find(Kind::Vm, name);
+            untold.extend(own);
+            let disks =
+                recording.of_kind(Kind::VirtualDisk).filter(|(_, d)| own.is_some() && d.vm == own);
+            let disks: Vec<EntityId> = disks.map(|(disk, _)| disk).collect();
+            disks.iter().for_each(|disk| recording.entity_mut(*disk).vm = None);
+            untold.extend(disks);
+            for id in ids {
+                let new = || Entity::new(Kind::Vm, String::new());
+                let vm = own.take().unwrap_or_else(|| recording.add_entity(new()));
+                let entity = recording.entity_mut(vm);
+                (entity.name, entity.called) = (with_group(name, id), Some(name.into()));
+            }
+        }
+        untold
+    }
+
     /// Sets the VM or the process of every world and the adapter type of every virtual disk. A VM
-    /// that has a leader world and no column is added.
-    pub(crate) fn link(&self, recording: &mut Recording) {
+    /// that has a leader world and no column is added. Returns the rows that are of no one VM.
+    pub(crate) fn link(&self, recording: &mut Recording) -> Vec<EntityId> {
+        let untold = self.tell_apart(recording);
         let mut vms = Vms {
             ids: recording.of_kind(Kind::Vm).map(|(id, vm)| (vm.name.clone(), id)).collect(),
-            led: self.leaders.values().map(String::as_str).collect(),
+            led: self.leaders.values().map(|group| group.name.as_str()).collect(),
+            namesakes: self.namesakes(),
         };
         let ids = |kind, recording: &Recording| -> Vec<EntityId> {
             recording.of_kind(kind).map(|(id, _)| id).collect()
@@ -129,6 +175,7 @@ impl Worlds {
                 entity.controller = self.adapters.get(&(vm.into(), bus.into())).copied();
             }
         }
+        untold
     }
 
     fn link_world(
@@ -145,7 +192,7 @@ impl Worlds {
         };
         match vms.get(group, recording) {
             Some(vm) => recording.entity_mut(world).vm = Some(vm),
-            None => recording.entity_mut(world).process = Some(process(group, name)),
+            None => recording.entity_mut(world).process = Some(process(&group.name, name)),
         }
     }
 }
@@ -155,12 +202,18 @@ struct Vms<'a> {
     ids: BTreeMap<String, EntityId>,
     /// Groups with a leader world.
     led: BTreeSet<&'a str>,
+    /// The names that several have.
+    namesakes: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
 impl Vms<'_> {
     /// The VM of a group: one that a virtual disk bears the name of [CAP-A], or that has a leader.
-    fn get(&mut self, group: &str, recording: &mut Recording) -> Option<EntityId> {
-        if let Some(&vm) = self.ids.get(group) {
+    fn get(&mut self, group: &Group, recording: &mut Recording) -> Option<EntityId> {
+        let is_one = !self.namesakes.contains_key(group.name.as_str());
+        let id = group.id.as_deref().filter(|_| !is_one);
+        let told = id.and_then(|id| self.ids.get(&with_group(&group.name, id)));
+        let group = group.name.as_str();
+        if let Some(&vm) = told.or_else(|| self.ids.get(group)) {
             return Some(vm);
         }
         self.led.contains(group).then(|| {
@@ -169,6 +222,11 @@ impl Vms<'_> {
             vm
         })
     }
+}
+
+/// A VM by its name and its group, which esxtop shows as GID.
+fn with_group(name: &str, id: &str) -> String {
+    format!("{name} ({id})")
 }
 
 /// A system process: `hostd.66694` without its number, or a world of the kernel's own group.

@@ -33,6 +33,35 @@ fn the_writers_own_file_is_read_whole() {
     assert!(host.checks.iter().all(|check| check.held == check.tested), "{:?}", host.checks);
 }
 
+#[test]
+fn vms_of_one_name_are_told_apart_by_their_groups() {
+    let alike = small_file().replace("sql, main", "web (old)");
+    let capture = read_bytes(alike.into_bytes()).expect("sound");
+    let (recording, host) = (&capture.recordings[0], &capture.report.hosts[0]);
+    let [(name, vms)] = &host.namesakes.iter().collect::<Vec<_>>()[..] else { panic!("{host:?}") };
+    assert_eq!((name.as_str(), vms.len()), ("web (old)", 2));
+    let all: Vec<&str> = recording.of_kind(Kind::Vm).map(|(_, vm)| vm.name.as_str()).collect();
+    assert_eq!(&all, *vms);
+    // Each has the worlds of its group; of virtual disks nobody knows whose they are.
+    let leaders = recording.of_kind(Kind::Vm).map(|(vm, entity)| {
+        assert!(entity.name.starts_with("web (old) ("), "{entity:?}");
+        let worlds = recording.of_kind(Kind::World).filter(|(_, world)| world.vm == Some(vm));
+        worlds.map(|(_, world)| world.name.rsplit_once('-').expect("an id").1).collect::<Vec<_>>()
+    });
+    assert_eq!(leaders.collect::<Vec<_>>(), [["100"; 2], ["200"; 2]]);
+    let of_disks = [Kind::Vm, Kind::VirtualDisk];
+    let mut columns = recording.columns().map(|column| recording.entity(column.0).kind);
+    assert!(columns.all(|kind| !of_disks.contains(&kind)));
+    // Joined with a capture of another time they stay apart.
+    let alike = small_file().replace("sql, main", "web (old)");
+    let joined = capture::merge(
+        [alike.clone(), alike]
+            .map(|text| read_bytes(text.into_bytes()).expect("sound").recordings.remove(0))
+            .into(),
+    );
+    assert_eq!(joined[0].of_kind(Kind::Vm).filter(|(_, vm)| vm.called.is_some()).count(), 2);
+}
+
 /// The small file with its columns in another order; the time stays first.
 fn rearranged<K: Ord>(key: impl Fn(usize, &str) -> K) -> Vec<u8> {
     let text = small_file();

@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capture::{Capture, FileReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop};
+use capture::{
+    Capture, FileReport, HostReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop,
+};
 use counters::Recording;
 use diagnose::steers;
 use levels::Measured;
@@ -119,6 +121,7 @@ pub(crate) fn complaints(report: &ReadReport) -> Vec<String> {
             lines.push(format!("{name}: ends early: {}", clean(why)));
         }
     }
+    lines.extend(report.hosts.iter().flat_map(namesakes));
     lines.extend(report.hosts.iter().filter(|host| host.repeated_samples > 0).map(|host| {
         format!(
             "{}: {} left out: an earlier file has one of the same instant (those of \
@@ -128,6 +131,19 @@ pub(crate) fn complaints(report: &ReadReport) -> Vec<String> {
         )
     }));
     lines
+}
+
+/// VMs of one name, and how they are told apart.
+fn namesakes(host: &HostReport) -> impl Iterator<Item = String> {
+    host.namesakes.iter().map(|(name, vms)| {
+        clean(&format!(
+            "{}: {} VMs are called {name}: here they are {}, with the group of each (GID in esxtop); the columns \
+             of their virtual disks do not tell whose they are, and are left out",
+            host.host,
+            vms.len(),
+            vms.join(" and ")
+        ))
+    })
 }
 
 /// What is unusual about the times of a file, and what was made of it.

@@ -1,9 +1,6 @@
 //! Captures with the verdicts on them, and all of it as text, Markdown or JSON.
 
-use std::path::PathBuf;
-
 use capture::{FileReport, ReadReport};
-use counters::Recording;
 use diagnose::{
     Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
     diagnose_together, render_comparison_markdown, render_comparison_styled, render_markdown,
@@ -13,7 +10,7 @@ use levels::Measured;
 use serde::Serialize;
 
 use crate::{
-    Result, captures, layers,
+    layers,
     text::{DIM, clean, counted, styled, whole},
     verdict,
 };
@@ -52,9 +49,13 @@ pub(crate) struct Diagnosis<'a> {
 }
 
 impl Side {
-    /// Reads captures and judges them. What was damaged is told.
-    pub(crate) fn read(files: &[PathBuf], thresholds: &Thresholds, facts: &Facts) -> Result<Self> {
-        let (recordings, report) = captures::read_needed(files)?;
+    /// Judges what was recorded, of each host by what is known of it.
+    pub(crate) fn judge(
+        recordings: Vec<Measured>,
+        report: ReadReport,
+        thresholds: &Thresholds,
+        facts: &[Facts],
+    ) -> Self {
         let mut verdicts = diagnose_together(&recordings, thresholds, facts);
         let cut = report.files.iter().find(|file| file.ends_where_spreadsheets_do());
         if let Some(file) = cut {
@@ -68,14 +69,7 @@ impl Side {
                 verdict.lack(untied(host.untied_paths));
             }
         }
-        Ok(Self { recordings, report, verdicts })
-    }
-
-    /// Judges what a daemon at work has counted.
-    pub(crate) fn of(recording: Recording, thresholds: &Thresholds, facts: &Facts) -> Self {
-        let recordings = vec![Measured::of(recording)];
-        let verdicts = diagnose_together(&recordings, thresholds, facts);
-        Self { recordings, report: ReadReport::default(), verdicts }
+        Self { recordings, report, verdicts }
     }
 
     fn judged(&self) -> Vec<Judged<'_>> {

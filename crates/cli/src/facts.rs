@@ -1,25 +1,13 @@
-//! What esxcli says of a host, read from files or from a daemon for those who judge and those who simulate.
+//! What esxcli says of a host, be it in files or by a daemon, for those who judge and those who simulate.
 
 use std::path::PathBuf;
 
-use capture::{Esxcli, parse_esxcli, parse_names, parse_outputs, read_output};
+use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use control::HostState;
 use diagnose::{Facts, PathFacts};
 use knobs::{Query, Version};
 
 use crate::{Result, esxcli};
-
-/// The facts in outputs of esxcli, whichever of the known commands each is of.
-pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
-    let mut facts = Facts::default();
-    for path in files {
-        let name = path.display().to_string();
-        for output in parse_outputs(&name, &read_output(path)?)? {
-            add(&mut facts, output).map_err(|what| format!("{name}: {what}"))?;
-        }
-    }
-    Ok(facts)
-}
 
 /// The facts that a daemon at work tells: it prints what esxcli prints, and that is read.
 pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
@@ -79,7 +67,7 @@ fn settle(
 }
 
 /// Adds what an output says to what others said of the same devices.
-fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
+pub(crate) fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
     match output {
         Esxcli::Devices(devices) => {
             for device in devices {

@@ -22,7 +22,8 @@ use journal::{Look, Replay, Report};
 use levels::Measured;
 
 use crate::{
-    Result, captures, facts,
+    Result, captures,
+    given::{Given, Told},
     talk::say,
     text::{clean, seconds, whole},
 };
@@ -140,7 +141,7 @@ pub(crate) struct Recorded {
 /// One line, when one of them cannot be read, and when both kinds are given.
 pub(crate) fn recorded(
     named: &[PathBuf],
-    esxcli: &[PathBuf],
+    esxcli: &[Given],
 ) -> Result<(Vec<Recorded>, Vec<PathBuf>)> {
     let journals = named.iter().filter(|path| is_journal(path)).count();
     let is_none = |path: &&PathBuf| is_named_so(path) && !is_journal(path);
@@ -148,10 +149,12 @@ pub(crate) fn recorded(
         return Err(at(path, &"it is no journal: it does not begin as one"));
     }
     if journals == 0 {
-        let facts = facts::read(esxcli)?;
+        let told = Told::read(esxcli)?;
         let (recordings, _) = captures::read_needed(named)?;
-        let source = |recording| Recorded { recording, facts: facts.clone() };
-        return Ok((recordings.into_iter().map(source).collect(), named.to_owned()));
+        let facts = told.of(recordings.iter())?.each(&recordings);
+        let each = recordings.into_iter().zip(facts);
+        let sources = each.map(|(recording, facts)| Recorded { recording, facts });
+        return Ok((sources.collect(), named.to_owned()));
     }
     if journals < named.len() {
         return Err("captures and journals in one question: ask about one of them".into());

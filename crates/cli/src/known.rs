@@ -174,7 +174,7 @@ pub(crate) fn facts(
     let switches = SwitchLinks::of(scenario, samples);
     let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
-    hosts
+    let mut facts: Vec<Facts> = hosts
         .zip(samples)
         .map(|((index, (host, view)), recording)| {
             let mut course = Course::of(scenario, index, window);
@@ -209,7 +209,18 @@ pub(crate) fn facts(
             }
             .facts()
         })
-        .collect()
+        .collect();
+    tell_of_all(&mut facts);
+    facts
+}
+
+/// Tells each of several hosts of the virtual disks of all: the array that they share may be full of others'.
+fn tell_of_all(facts: &mut [Facts]) {
+    if facts.len() > 1 {
+        let disks = facts.iter().flat_map(|host| host.vdisks.clone());
+        let all = Arc::new(disks.collect());
+        facts.iter_mut().for_each(|host| host.vdisks_of_all = Arc::clone(&all));
+    }
 }
 
 /// One host over one window.
@@ -259,7 +270,7 @@ impl Known<'_> {
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
                 .collect(),
             datastores: self.datastores(),
-            parameters: BTreeMap::new(),
+            ..Facts::default()
         }
     }
 

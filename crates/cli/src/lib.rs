@@ -30,6 +30,7 @@ mod esxtop;
 mod expectations;
 mod explain;
 mod facts;
+mod given;
 mod glossary;
 mod host_links;
 mod html;

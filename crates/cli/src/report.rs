@@ -92,7 +92,14 @@ impl Report {
         self.verdicts[window].get_or_init(|| {
             let samples = self.measured(window);
             let facts = known::facts(&self.scenario, &self.outcome, window, &samples);
-            samples.iter().zip(&facts).map(|(own, facts)| verdict::judge(own, facts)).collect()
+            let verdicts = samples.iter().zip(&facts).map(|(own, facts)| {
+                let mut verdict = verdict::judge(own, facts);
+                if samples.len() > 1 {
+                    verdict.name_host();
+                }
+                verdict
+            });
+            verdicts.collect()
         })
     }
 }

@@ -55,8 +55,8 @@ fn is_about(setting: &Setting, at: &Object) -> bool {
 /// Fills in what a simulation says of each change of each verdict. A change that sets nothing
 /// known, or of which nothing useful can be said, stays as it is: a range that holds everything
 /// from nothing on is no prediction.
-pub(crate) fn simulate(recordings: &[Measured], verdicts: &mut [Verdict], facts: &Facts) {
-    for (recording, verdict) in recordings.iter().zip(verdicts) {
+pub(crate) fn simulate(recordings: &[Measured], verdicts: &mut [Verdict], facts: &[Facts]) {
+    for ((recording, facts), verdict) in recordings.iter().zip(facts).zip(verdicts) {
         let mut known = BTreeMap::new();
         for finding in &mut verdict.findings {
             for change in &mut finding.changes {

@@ -115,6 +115,132 @@ vmhba1    nfnic   link-up     fc.20:21          Second Level  Cisco UCS
     assert!(!said.out.contains("-m lpfc -p"), "{}", said.out);
 }
 
+/// A device as `storage core device list` prints it.
+fn depths(max: u32, dsnro: u32) -> String {
+    let device = "naa.6000000000000000000000000000000a";
+    format!(
+        "{device}\n   Devfs Path: /vmfs/devices/disks/{device}\n   Device Max Queue Depth: {max}\n   \
+         No of outstanding IOs with competing worlds: {dsnro}\n"
+    )
+}
+
+#[test]
+fn an_output_of_esxcli_is_of_one_host() {
+    let captures = Captures::new();
+    let hosts = ["lab.esx-1.csv", "lab.esx-2.csv"].map(|name| captures.path(name));
+    let [out, called] = ["out.txt", "ESX-2.txt"].map(|name| captures.path(name));
+    std::fs::write(&out, depths(32, 32)).unwrap();
+    std::fs::write(&called, depths(31, 31)).unwrap();
+    let in_front = format!("esx-1:{out}");
+    let of_both = [in_front.as_str(), &called];
+    let of_other = [format!("esx-3: {out}")];
+    let refused = [
+        (
+            &["--esxcli", &out][..],
+            "out.txt: an output of esxcli does not say of which host it is, and the captures are of esx-1, esx-2: put \
+             the host in front (--esxcli esx-1:out.txt), or call the file as its host (esx-1.txt)",
+        ),
+        (&["--esxcli", &of_other[0]], "--esxcli esx-3:out.txt: the captures are of esx-1, esx-2"),
+    ];
+    for command in ["diagnose", "whatif"] {
+        for (options, refusal) in &refused {
+            let said = captures.kavg(&[&[command, &hosts[0], &hosts[1]], *options].concat());
+            assert_eq!((said.code, said.err), (2, format!("kavg: {refusal}\n")), "{command}");
+        }
+    }
+    // Captures behind --compare are of hosts as well.
+    let said = captures.kavg(&["diagnose", &hosts[0], "--compare", &hosts[1], "--esxcli", &out]);
+    assert!(said.err.contains("the captures are of esx-1, esx-2"), "{}", said.err);
+    let asked = [
+        &["diagnose", "--json", &hosts[0], &hosts[1]],
+        &of_both.map(|of| ["--esxcli", of]).concat()[..],
+    ];
+    let said = captures.kavg(&asked.concat());
+    let told: serde_json::Value = serde_json::from_str(&said.out).expect(&said.err);
+    let verdicts = told["verdicts"].as_array().unwrap();
+    // Both capture more than their output says: each is told its own.
+    for (verdict, depth) in verdicts.iter().zip([32, 31]) {
+        let sentence = verdict["disagreements"][0].as_str().unwrap();
+        assert!(sentence.contains(&format!("\"Device Max Queue Depth: {depth}\"")), "{sentence}");
+    }
+    // Of one host every file is, whatever its name.
+    let said = captures.kavg(&["diagnose", &hosts[0], "--esxcli", &called]);
+    assert!(said.out.contains("Device Max Queue Depth: 31"), "{}", said.out);
+}
+
+/// Three VMs on a device, of which one fills it.
+const NAMESAKES: &str = r#"
+title = "t"
+duration = "4s"
+warmup = "1s"
+sample = "200ms"
+array.fa = { servers = 256, service = "2ms" }
+host.esx.adapter.vmhba1 = { driver = "qlnativefc" }
+datastore.gold = {}
+
+[vm.web-1]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 60
+
+[vm.web-2]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 2
+
+[vm.sql]
+disk."scsi0:0".datastore = "gold"
+workload.threads = 2
+"#;
+
+#[test]
+fn vms_of_one_name_are_told_apart_and_no_line_is_for_both() {
+    let captures = Captures::new();
+    let [made, apart, alike] =
+        ["made.toml", "apart.csv", "alike.csv"].map(|name| captures.path(name));
+    std::fs::write(&made, NAMESAKES).unwrap();
+    assert_eq!(captures.kavg(&["run", &made, "-q", "--csv", &apart]).code, 0);
+    let text = captures.read("apart.csv");
+    let group = |vm: &str| {
+        let (front, _) = text.split_once(&format!(":{vm})\\% Used")).unwrap();
+        front.rsplit_once('(').unwrap().1.to_owned()
+    };
+    let names = ["web-1", "web-2"].map(|vm| format!("web ({})", group(vm)));
+    std::fs::write(&alike, text.replace("web-1", "web").replace("web-2", "web")).unwrap();
+    let found = |file: &str| {
+        let said = captures.kavg(&["diagnose", "--json", file]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let finding = told["verdicts"][0]["findings"][0].clone();
+        let parties = |key: &str| -> Vec<String> {
+            let all = finding[key].as_array().unwrap().iter();
+            let mut all: Vec<_> = all.map(|vm| vm["name"].as_str().unwrap().to_owned()).collect();
+            all.sort();
+            all
+        };
+        let parties = [parties("causers"), parties("sufferers")];
+        (finding["cause"].clone(), parties, finding["changes"][0].clone(), said.err)
+    };
+    let (cause, parties, change, complaint) = found(&apart);
+    let [causers, sufferers] = &parties;
+    assert_eq!((cause.as_str(), complaint.as_str()), (Some("noisy-neighbour"), ""));
+    assert_eq!(
+        (&causers[..], &sufferers[..]),
+        (&["web-1".to_owned()][..], &["sql".to_owned(), "web-2".into()][..])
+    );
+    assert!(change["powercli"][1].as_str().unwrap().starts_with("Get-VM 'web-1'"), "{change}");
+    let (same, parties, change, complaint) = found(&alike);
+    assert_eq!(same, cause);
+    assert_eq!(parties, [vec![names[0].clone()], vec!["sql".into(), names[1].clone()]]);
+    assert_eq!(
+        (&change["powercli"], &change["steps"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let what = change["what"].as_str().unwrap();
+    let told = format!("Give each disk of {} an IOPS limit of ", names[0]);
+    assert!(what.starts_with(&told) && what.contains("Get-VM 'web' gets every VM"), "{what}");
+    let told =
+        format!("esx: 2 VMs are called web: here they are {} and {}, with", names[0], names[1]);
+    assert!(complaint.starts_with(&told), "{complaint}");
+}
+
 #[test]
 fn damage_is_told_and_the_rest_is_judged() {
     let captures = Captures::new();

@@ -68,13 +68,12 @@ impl Layout {
                 Controller::ALL.into_iter().find(|controller| controller.name() == name)
             };
             recording.add_entity(Entity {
-                kind,
-                name: object.name.clone(),
                 device: place(object.device),
                 adapter: place(object.adapter),
                 vm: place(object.vm),
                 controller: object.controller.as_ref().and_then(named),
                 process: object.process.clone(),
+                ..Entity::new(kind, object.name.clone())
             });
         }
         let column = |(id, key): &(u32, String)| Some((place(Some(*id))?, Counter::from_key(key)?));

@@ -74,13 +74,24 @@ pub struct Entity {
     pub controller: Option<Controller>,
     /// What a world is when it is no VM's: the name of the system process.
     pub process: Option<String>,
+    /// What a VM is called where others of its host are called so too: its own name has its group behind that.
+    pub called: Option<String>,
 }
 
 impl Entity {
     /// An object that belongs to nothing yet.
     #[must_use]
     pub const fn new(kind: Kind, name: String) -> Self {
-        Self { kind, name, device: None, adapter: None, vm: None, controller: None, process: None }
+        Self {
+            kind,
+            name,
+            device: None,
+            adapter: None,
+            vm: None,
+            controller: None,
+            process: None,
+            called: None,
+        }
     }
 }
 

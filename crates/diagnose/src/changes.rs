@@ -85,7 +85,7 @@ pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (S
     }
     let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
     let what = format!("{}, on every host that uses it.", raises_dsnro(name, (from, to)));
-    (what, vec![Step { set: set(to), undo: Some(set(from)) }])
+    (what, vec![Step::new(set(to), Some(set(from)))])
 }
 
 fn raises_dsnro(name: &str, (from, to): (u32, u32)) -> String {
@@ -110,6 +110,7 @@ pub(crate) fn of_both(host: &Host<'_>, both: [&Change; 2], names: [&str; 2]) -> 
     let Some(Step {
         set: Setting::SchedNumReqOutstanding { device, value: to },
         undo: Some(Setting::SchedNumReqOutstanding { value: from, .. }),
+        ..
     }) = first
     else {
         return of_one_driver(host, both);
@@ -129,7 +130,7 @@ fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) 
     let to = to.clamp(info.min, info.max);
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = format!("Raise {} from {from} to {to}.", info.path);
-    (what, vec![Step { set: set(to), undo: Some(set(from)) }])
+    (what, vec![Step::new(set(to), Some(set(from)))])
 }
 
 /// Raises the depth of a device beyond competition: up to that of its driver where it was lowered
@@ -179,7 +180,7 @@ fn raise_max_depth(
     why: &str,
 ) -> Change {
     let set = |value| Setting::MaxQueueDepth { device: name.to_string(), value };
-    let mut steps = vec![Step { set: set(to), undo: Some(set(from)) }];
+    let mut steps = vec![Step::new(set(to), Some(set(from)))];
     let follows = add_dsnro(&mut steps, name, dsnro, to, facts, "then");
     let what =
         format!("Raise Device Max Queue Depth of {name} from {from} to {to}{follows}. {why}");
@@ -247,7 +248,7 @@ fn raise_driver_depth(
     let step = |driver: &&'static Driver| {
         let set = |value| Setting::ModuleDepth { driver, value };
         let was = facts.depth_set(driver).unwrap_or(from);
-        Step { set: set(to.min(driver.depth_max)), undo: Some(set(was)) }
+        Step::new(set(to.min(driver.depth_max)), Some(set(was)))
     };
     let mut steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
@@ -415,7 +416,7 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
         return None;
     }
     let shown = most.show();
-    let mut change = setting(what, None, vec![Step { set: most, undo }]);
+    let mut change = setting(what, None, vec![Step::new(most, undo)]);
     if !is_known {
         change.guest.splice(0..0, shown);
         let reboot = and_reboot(change.effect);
@@ -463,6 +464,12 @@ pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
 }
 
 impl Change {
+    /// The host whose lines these are, where it is one of several.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| step.host.as_deref())
+    }
+
     /// The lines that take it back, the last step first: for a host's shell where it has one, else
     /// for PowerCLI or the guest. There is none for what no source tells, nor for the depths of
     /// several drivers, of which one is typed and undone: `undo` tells how.
@@ -491,7 +498,12 @@ impl Change {
 ///
 /// `None` where one of them is known to send at a rate of its own and to get it: below that what waits in its queue
 /// grows without end.
-pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -> Option<Change> {
+pub(crate) fn limit_iops(
+    host: &Host<'_>,
+    vms: &[&Party],
+    size_kib: Option<f64>,
+    facts: &Facts,
+) -> Option<Change> {
     const BELOW: f64 = 0.9;
     if vms.iter().any(|vm| gets_what_it_asks(vm.iops, asks_iops(&vm.name, facts))) {
         return None;
@@ -509,9 +521,12 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
         if names.len() > 1 { "each VM" } else { "it" },
         cost_unit_kib()
     );
+    if let Some(called) = names.iter().find_map(|name| host.called.get(name)) {
+        return Some(limit_by_hand(&what, called));
+    }
     let had = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
-        let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
+        let own = facts.disks().filter(|(disk, _)| is_own(disk));
         let mut known: Vec<_> = own.map(|(_, facts)| facts.undo_of_limit()).collect();
         known.dedup();
         known
@@ -534,6 +549,19 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
     Some(change)
 }
 
+/// A limit of a VM of which others have the name, which a line takes for all of them.
+fn limit_by_hand(what: &str, called: &str) -> Change {
+    let what = format!(
+        "{what} By hand: Get-VM {} gets every VM of that name. The number behind the name is the group of the \
+         one that is meant, GID in esxtop.",
+        powershell_name(called)
+    );
+    look(what, Vec::new()).risking(
+        "The VM is slower whenever it would have been allowed more.",
+        "Set the limit again that it had",
+    )
+}
+
 /// Whether a VM that does so many commands a second does all that it sends at a rate of its own.
 pub(crate) fn gets_what_it_asks(iops: f64, asks_iops: Option<f64>) -> bool {
     const NEARLY: f64 = 0.95;
@@ -542,7 +570,7 @@ pub(crate) fn gets_what_it_asks(iops: f64, asks_iops: Option<f64>) -> bool {
 
 /// What a VM sends at a rate of its own, where that is known to be all.
 fn asks_iops(vm: &str, facts: &Facts) -> Option<f64> {
-    let own = facts.vdisks.iter().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
+    let own = facts.disks().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
     own.map(|(_, disk)| disk.asks_iops).sum()
 }
 
@@ -598,7 +626,7 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Chan
 /// The limit of the disks of that name, and what gives them again what they had as far as it is known.
 fn limits(name: &str, set: Option<u32>, undo: Option<AllocationChange>) -> Step {
     let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name).into(), allocation };
-    Step { set: to(AllocationChange::Limit(set)), undo: undo.map(to) }
+    Step::new(to(AllocationChange::Limit(set)), undo.map(to))
 }
 
 /// Locks metadata by ATS where the array has it: hosts do unless it is switched off, and a datastore
@@ -635,8 +663,7 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
-    let mut change =
-        setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
+    let mut change = setting(what.into(), Some(host), vec![Step::new(set(1), Some(set(0)))]);
     change.esxcli.splice(0..0, [vaai, shown]);
     change.risk =
         "All hosts of the datastore must be set alike, and the array must have ATS.".into();

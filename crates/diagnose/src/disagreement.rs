@@ -21,8 +21,11 @@ const UNSURE: f64 = 0.6;
 pub(crate) fn take_out(host: &Host<'_>, facts: &mut Facts) -> Vec<Disagreement> {
     let judge = |device: &Device<'_>| {
         let known = facts.devices.get_mut(device.flow.name)?;
-        let shown = contradicting(device, known)?;
-        let sentence = sentence(device.flow.name, shown, known);
+        let (shown, alone) = match contradicting(device, known) {
+            Some(shown) => (shown, None),
+            None => lower_for_one(device, known)?,
+        };
+        let sentence = sentence(device.flow.name, shown, alone, known);
         (known.max_queue_depth, known.dsnro) = (None, None);
         Some(Disagreement { device: device.flow.name.into(), sentence })
     };
@@ -43,23 +46,45 @@ fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
         Motion::TwoLevels { low, .. } => low,
         Motion::Moving => return None,
     };
-    let is_throttled =
-        known.finds_depth || known.queue_full_sample_size.is_some_and(|size| size > 0);
-    let has_other_limit = known.is_protocol_endpoint && known.has_own_dsnro != Some(true);
-    let dsnro = f64::from(known.dsnro.filter(|_| !is_throttled && !has_other_limit)?);
+    let is_other = is_throttled(known) || has_other_limit(known);
+    let dsnro = f64::from(known.dsnro.filter(|_| !is_other)?);
     [lowest, deepest].into_iter().find(|depth| ![dsnro, most].contains(depth))
 }
 
-fn sentence(name: &str, shown: f64, known: &DeviceFacts) -> String {
+/// A DQLEN that stays below the device's depth while one VM alone has commands there, and that VM: DSNRO has no
+/// say then [S0, S1]. Who knows whether Storage I/O Control is on knows the host itself, which an output of
+/// esxcli does not, and what competes there.
+fn lower_for_one(device: &Device<'_>, known: &DeviceFacts) -> Option<(f64, Option<String>)> {
+    let deepest = device.deepest().filter(|_| device.motion() == Motion::Steady)?;
+    let is_other = is_throttled(known) || has_other_limit(known) || known.sioc.is_some();
+    let is_lower = deepest < f64::from(known.max_queue_depth?);
+    let vm = device.only_vm(&device.busy)?;
+    (is_lower && !is_other).then_some((deepest, Some(vm)))
+}
+
+/// Whether adaptive throttling, or the latency, sets its depth.
+fn is_throttled(known: &DeviceFacts) -> bool {
+    known.finds_depth || known.queue_full_sample_size.is_some_and(|size| size > 0)
+}
+
+/// Whether the host's option for protocol endpoints does.
+fn has_other_limit(known: &DeviceFacts) -> bool {
+    known.is_protocol_endpoint && known.has_own_dsnro != Some(true)
+}
+
+fn sentence(name: &str, shown: f64, alone: Option<String>, known: &DeviceFacts) -> String {
     let says = [
         ("Device Max Queue Depth", known.max_queue_depth),
         ("No of outstanding IOs with competing worlds", known.dsnro),
     ];
     let says = says.into_iter().filter_map(|(key, value)| Some(format!("\"{key}: {}\"", value?)));
+    let whose = alone.map_or(String::new(), |vm| {
+        format!(" while {vm} is the one VM that has commands there, so that DSNRO has no say")
+    });
     format!(
-        "DQLEN of {name} is {} in this capture, and the output of esxcli says {}: it is of another \
-         time, or something lowered the depth. The capture is true of its own time and is judged \
-         alone.",
+        "DQLEN of {name} is {} in this capture{whose}, and the output of esxcli says {}: it is of \
+         another time, or something lowered the depth. The capture is true of its own time and is \
+         judged alone.",
         number(shown),
         says.collect::<Vec<_>>().join(" and ")
     )
@@ -132,9 +157,57 @@ mod tests {
 
     #[test]
     fn depths_that_agree_are_no_disagreement() {
-        for (depth, dsnro) in [(64, 32), (128, 64)] {
-            let verdict = full().diagnose(&Thresholds::default(), &facts(depth, dsnro));
+        let mut shared = Bench::new(6);
+        let device = shared.device("naa.1", 64);
+        for vm in ["a", "b"] {
+            device.vm(vm).iops(10_000.0).davg(3.2).kavg(3.0);
+        }
+        for (bench, depth, dsnro) in [(full(), 64, 32), (shared, 128, 64)] {
+            let verdict = bench.diagnose(&Thresholds::default(), &facts(depth, dsnro));
             assert!(verdict.disagreements.is_empty(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn dsnro_holds_no_vm_that_is_alone() {
+        let alone = |bench: &mut Bench| {
+            bench.device("naa.1", 32).vm("a").iops(16_000.0).davg(2.0).kavg(2.0);
+        };
+        let beside = |bench: &mut Bench| {
+            let device = bench.device("naa.1", 32);
+            device.vm("a").iops(15_000.0).davg(2.0).kavg(2.0);
+            device.vm("b").iops(1_000.0).davg(2.0).kavg(2.0);
+        };
+        let cut = |bench: &mut Bench| {
+            let device = bench.device("naa.1", 32);
+            device.vm("a").iops(15_000.0).davg(2.0).kavg(2.0);
+            device.vm("b").iops(1_000.0).davg(2.0).kavg(2.0).cut_out();
+        };
+        let known = |facts: DeviceFacts| Facts {
+            devices: [("naa.1".into(), facts)].into(),
+            ..Facts::default()
+        };
+        let both = || facts(64, 32).devices["naa.1"].clone();
+        let cases: [(&str, &dyn Fn(&mut Bench), DeviceFacts, Cause); 5] = [
+            ("alone", &alone, both(), Cause::DeviceDepth),
+            ("DSNRO not told", &alone, DeviceFacts { dsnro: None, ..both() }, Cause::DeviceDepth),
+            ("beside another", &beside, both(), Cause::Dsnro),
+            ("another is cut out", &cut, both(), Cause::Dsnro),
+            // kavg's own hosts may let the disks of one VM compete.
+            ("not by esxcli", &alone, DeviceFacts { sioc: Some(false), ..both() }, Cause::Dsnro),
+        ];
+        for (name, made, facts, cause) in cases {
+            let mut bench = Bench::new(6);
+            made(&mut bench);
+            let verdict = bench.diagnose(&Thresholds::default(), &known(facts));
+            let causes: Vec<_> = verdict.findings.iter().map(|finding| finding.cause).collect();
+            assert!(causes.contains(&cause), "{name}: {causes:?}");
+            let is_told = cause == Cause::DeviceDepth;
+            assert_eq!(!causes.contains(&Cause::Dsnro), is_told, "{name}: {causes:?}");
+            let told = "is 32 in this capture while a is the one VM that has commands there, so that DSNRO \
+                        has no say, and the output of esxcli says \"Device Max Queue Depth: 64\"";
+            let tells = verdict.disagreements.iter().any(|sentence| sentence.contains(told));
+            assert_eq!(tells, is_told, "{name}: {:?}", verdict.disagreements);
         }
     }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use counters::Kind;
 use knobs::{Effect, Setting};
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{Profile, Simulated};
 
@@ -129,14 +129,36 @@ pub struct Party {
 }
 
 /// A setting, and what takes it back; in JSON both are lines that [`knobs::Line`] reads back.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
+    /// The one of several hosts on which it is set; `None` where there is one only, or where it is no host's.
+    pub host: Option<String>,
     /// The setting.
-    #[serde(serialize_with = "line_of")]
     pub set: Setting,
     /// The same as it was; `None` where no source tells how it was.
-    #[serde(serialize_with = "line_if_known")]
     pub undo: Option<Setting>,
+}
+
+impl Step {
+    pub(crate) const fn new(set: Setting, undo: Option<Setting>) -> Self {
+        Self { host: None, set, undo }
+    }
+
+    fn line(&self, setting: &Setting) -> String {
+        match &self.host {
+            Some(host) => format!("{host}: {setting}"),
+            None => setting.to_string(),
+        }
+    }
+}
+
+impl Serialize for Step {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut step = serializer.serialize_struct("Step", 2)?;
+        step.serialize_field("set", &self.line(&self.set))?;
+        step.serialize_field("undo", &self.undo.as_ref().map(|undo| self.line(undo)))?;
+        step.end()
+    }
 }
 
 /// Something to do. What it sets is in `steps`; the lines to type are renderings of them, beside
@@ -164,17 +186,6 @@ pub struct Change {
     /// What it sets, in the order of its lines. The depths of several drivers are alternatives: one
     /// of them is the driver that is there.
     pub steps: Vec<Step>,
-}
-
-fn line_of<S: Serializer>(setting: &Setting, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(setting)
-}
-
-fn line_if_known<S: Serializer>(
-    setting: &Option<Setting>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    setting.as_ref().map(Setting::to_string).serialize(serializer)
 }
 
 fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {
@@ -378,6 +389,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Says of every step that is a host's that it is this one's, which is one of several. A line takes no name
+    /// with blanks in front of it.
+    pub fn name_host(&mut self) {
+        if self.host.contains(char::is_whitespace) {
+            return;
+        }
+        let changes = self.findings.iter_mut().flat_map(|finding| &mut finding.changes);
+        for step in changes.flat_map(|change| &mut change.steps) {
+            step.host = step.set.esxcli().map(|_| self.host.clone());
+        }
+    }
+
     /// The name of what a finding is about, with that of its datastore in front where it is a device
     /// of which that is known.
     #[must_use]

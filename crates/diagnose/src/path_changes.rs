@@ -113,8 +113,7 @@ fn change(
     steps: &[(PolicyChange, PolicyChange)],
 ) -> Change {
     let set = |policy| Setting::PathPolicy { device: device.flow.name.to_string(), policy };
-    let step =
-        |(to, from): &(PolicyChange, PolicyChange)| Step { set: set(*to), undo: Some(set(*from)) };
+    let step = |(to, from): &(PolicyChange, PolicyChange)| Step::new(set(*to), Some(set(*from)));
     let mut change = changes::setting(what, Some(host), steps.iter().map(step).collect());
     change.risk = "Paths that are not optimized must not be among the active ones.".into();
     change

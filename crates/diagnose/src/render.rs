@@ -134,8 +134,8 @@ fn finding_text(page: &mut Page, place: usize, verdict: &Verdict, finding: &Find
 fn change_text(page: &mut Page, change: &Change) {
     page.labelled("Change", &change.what);
     page.labelled("", &format!("Acts {}.", change.effect.text()));
-    let shells =
-        [("host", &change.esxcli), ("PowerCLI", &change.powercli), ("guest", &change.guest)];
+    let host = change.host().unwrap_or("host");
+    let shells = [(host, &change.esxcli), ("PowerCLI", &change.powercli), ("guest", &change.guest)];
     for (shell, lines) in shells {
         for line in lines {
             page.line(BOLD, &format!("             {shell:>8}> {line}"));

@@ -22,17 +22,24 @@ pub fn diagnose(recording: &Measured, thresholds: &Thresholds, facts: &Facts) ->
 }
 
 /// Judges recordings of one time, each with a verdict of its own: what several hosts show of an array
-/// that they share counts for each.
+/// that they share counts for each. `facts` are those of each.
 #[must_use]
 pub fn diagnose_together(
     recordings: &[Measured],
     thresholds: &Thresholds,
-    facts: &Facts,
+    facts: &[Facts],
 ) -> Vec<Verdict> {
-    let observe = |recording| Host::observe(recording, thresholds, facts);
-    let hosts: Vec<Host<'_>> = recordings.iter().map(observe).collect();
-    let pairs = recordings.iter().zip(&hosts);
-    pairs.map(|(recording, host)| judge(recording, host, &hosts, thresholds, facts)).collect()
+    let each = recordings.iter().zip(facts);
+    let observe = |(recording, facts)| Host::observe(recording, thresholds, facts);
+    let hosts: Vec<Host<'_>> = each.clone().map(observe).collect();
+    let verdicts = each.zip(&hosts).map(|((recording, facts), host)| {
+        let mut verdict = judge(recording, host, &hosts, thresholds, facts);
+        if hosts.len() > 1 {
+            verdict.name_host();
+        }
+        verdict
+    });
+    verdicts.collect()
 }
 
 fn judge(

@@ -37,7 +37,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         risk: "Less fairness.".into(),
         undo: "Set what was".into(),
         simulated: Some(simulated),
-        steps: vec![Step { set: dsnro(64), undo: Some(dsnro(32)) }],
+        steps: vec![Step { host: None, set: dsnro(64), undo: Some(dsnro(32)) }],
     };
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,

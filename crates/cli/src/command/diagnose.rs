@@ -2,14 +2,17 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode, thread::sleep, time::Duration};
 
+use capture::ReadReport;
 use clap::Args;
-use counters::Recording;
 use diagnose::{Facts, Profile, Thresholds};
+use levels::Measured;
 
 use crate::{
-    Result,
+    Result, captures,
     diagnosis::{Diagnosis, Side},
-    facts, html, json,
+    facts,
+    given::{Given, OfHosts, Told},
+    html, json,
     live::Live,
     output::Outputs,
     talk::wait_for,
@@ -52,9 +55,10 @@ pub(crate) struct Diagnose {
     #[arg(long, value_name = "KEY=VALUE")]
     set_threshold: Vec<String>,
     /// The output of `esxcli storage core device list`, `storage core adapter list`, `storage nmp
-    /// device list` or `storage vmfs extent list` on the same host; can be given several times
-    #[arg(long, value_name = "FILE")]
-    esxcli: Vec<PathBuf>,
+    /// device list` or `storage vmfs extent list` on the same host; can be given several times. Of
+    /// captures of several hosts, each with its host in front, or called as that (`HOST.txt`)
+    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    esxcli: Vec<Given>,
     /// Names of datastores, a line each as `naa.600508b1001c4d41,gold-03`
     #[arg(long, value_name = "FILE")]
     names: Vec<PathBuf>,
@@ -85,13 +89,22 @@ impl Diagnose {
         let other = other.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
         let is_piped = outputs.take_stdout(other)?;
         let thresholds = self.thresholds()?;
-        let (mut facts, recording) = match self.sample()? {
-            Some((facts, recording)) => (facts, Some(recording)),
-            None => (facts::read(&self.esxcli)?, None),
+        let told = Told::read(&self.esxcli)?;
+        let sample = self.sample()?;
+        let before = match &sample {
+            Some((_, recording)) => (vec![recording.clone()], ReadReport::default()),
+            None => captures::read_needed(&self.files)?,
         };
-        facts::add_names(&mut facts, &self.names)?;
-        let read = |files: &[PathBuf]| Side::read(files, &thresholds, &facts);
-        let simulated = |mut side: Side| {
+        let after = (!self.compare.is_empty()).then(|| captures::read_needed(&self.compare));
+        let after = after.transpose()?;
+        let mut known = match &sample {
+            Some((facts, recording)) => OfHosts::from((recording, facts.clone())),
+            None => told.of(before.0.iter().chain(after.iter().flat_map(|after| &after.0)))?,
+        };
+        known.add_names(&self.names)?;
+        let judged = |(recordings, report): (Vec<Measured>, ReadReport)| {
+            let facts = known.each(&recordings);
+            let mut side = Side::judge(recordings, report, &thresholds, &facts);
             if !self.no_simulate {
                 wait_for("simulating", || {
                     whatif::simulate(&side.recordings, &mut side.verdicts, &facts);
@@ -99,13 +112,8 @@ impl Diagnose {
             }
             side
         };
-        let before = match recording {
-            Some(recording) => Side::of(recording, &thresholds, &facts),
-            None => read(&self.files)?,
-        };
-        let before = simulated(before);
-        let after = (!self.compare.is_empty()).then(|| read(&self.compare).map(simulated));
-        let after = after.transpose()?;
+        let before = judged(before);
+        let after = after.map(judged);
         let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
@@ -125,19 +133,19 @@ impl Diagnose {
     }
 
     /// What a daemon is set to and has counted for a while, where one is to be diagnosed.
-    fn sample(&self) -> Result<Option<(Facts, Recording)>> {
+    fn sample(&self) -> Result<Option<(Facts, Measured)>> {
         let Some(socket) = &self.live else { return Ok(None) };
         let live = Live { live: Some(socket.clone()), host: self.host.clone() };
         let mut daemon = live.connect()?;
         let facts = facts::of_state(&daemon.state()?)?;
         let wait = || sleep(Duration::from_secs(self.delay));
-        Ok(Some((facts, daemon.record(self.samples as usize, wait)?)))
+        let recording = daemon.record(self.samples as usize, wait)?;
+        Ok(Some((facts, Measured::of(recording))))
     }
 
     fn outputs(&self) -> Outputs {
-        Outputs::beside(
-            self.files.iter().chain(&self.compare).chain(&self.esxcli).chain(&self.names),
-        )
+        let told = self.esxcli.iter().map(|file| &file.path);
+        Outputs::beside(self.files.iter().chain(&self.compare).chain(told).chain(&self.names))
     }
 
     fn thresholds(&self) -> Result<Thresholds> {

@@ -11,7 +11,9 @@ use clap::Args;
 use sim::Source;
 
 use crate::{
-    Result, captures, facts, journals, json,
+    Result, captures, facts,
+    given::Given,
+    journals, json,
     output::Outputs,
     remedy::{self, Case, Found, Ranking, candidates},
     report::{self, Report},
@@ -58,9 +60,10 @@ pub(crate) struct Remedy {
         conflicts_with = "seed")]
     seeds: Option<u64>,
     /// The output of `esxcli storage core device list` or another that `kavg diagnose` takes, on the host of a
-    /// capture; can be given several times
-    #[arg(long, value_name = "FILE")]
-    esxcli: Vec<PathBuf>,
+    /// capture; can be given several times. Of a capture of several hosts, each with its host in front, or called as
+    /// that (`HOST.txt`)
+    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    esxcli: Vec<Given>,
     /// Names of its datastores, a line each as `naa.600508b1001c4d41,gold-03`
     #[arg(long, value_name = "FILE")]
     names: Vec<PathBuf>,
@@ -75,9 +78,8 @@ pub(crate) struct Remedy {
 impl Remedy {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let path = Path::new(&self.source);
-        Outputs::print(
-            [path].into_iter().chain(self.esxcli.iter().chain(&self.names).map(|path| &**path)),
-        )?;
+        let told = self.esxcli.iter().map(|file| &file.path).chain(&self.names);
+        Outputs::print([path].into_iter().chain(told.map(|path| &**path)))?;
         let is_recorded = captures::is_named_so(path) || journals::is_journal(path);
         self.check(is_recorded)?;
         let (case, sources, seeds) = match is_recorded {

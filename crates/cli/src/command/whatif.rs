@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::{
     Result, captures,
+    given::Given,
     journals::{self, Recorded},
     json,
     output::{Output, Outputs},
@@ -62,9 +63,10 @@ pub(crate) struct Whatif {
     #[arg(long, value_name = "NAMES")]
     array: Vec<String>,
     /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
-    /// host; can be given several times
-    #[arg(long, value_name = "FILE")]
-    esxcli: Vec<PathBuf>,
+    /// host; can be given several times. Of captures of several hosts, each with its host in front, or
+    /// called as that (`HOST.txt`)
+    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    esxcli: Vec<Given>,
     /// What `vscsiStats -p all -c` counted on the same host under the load in question: it tells
     /// guests that wait for their answers from those that send at a rate; can be given several times
     #[arg(long, value_name = "FILE")]
@@ -108,7 +110,8 @@ impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let (sources, files) = journals::recorded(&self.files, &self.esxcli)?;
         let histograms = self.histograms()?;
-        let mut claimed = Outputs::beside(files.iter().chain(&self.esxcli).chain(&self.vscsistats));
+        let told = self.esxcli.iter().map(|file| &file.path);
+        let mut claimed = Outputs::beside(files.iter().chain(told).chain(&self.vscsistats));
         let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
         let asked = sources.iter().map(|source| self.ask(source, &histograms, outputs.next()));

@@ -152,7 +152,7 @@ fn change(change: &Change) -> Markup {
     html! {
         section.change {
             p.what { (text(&change.what)) " " (effect(change.effect)) }
-            (commands("On the host", &change.esxcli))
+            (commands(&on_host(change), &change.esxcli))
             @if change.esxcli.is_empty() { (commands("PowerCLI", &change.powercli)) }
             @else if !change.powercli.is_empty() {
                 details {
@@ -168,6 +168,11 @@ fn change(change: &Change) -> Markup {
             @if let Some(simulated) = &change.simulated { (simulated::render(simulated)) }
         }
     }
+}
+
+/// Where its lines for a shell are typed.
+fn on_host(change: &Change) -> String {
+    change.host().map_or("On the host".into(), |host| format!("On {host}"))
 }
 
 /// How to take a change back: in words, and the lines to type.

@@ -166,7 +166,7 @@ fn change() -> Change {
         risk: "VMs take more from each other.".into(),
         undo: "Set what was, and reboot the host".into(),
         simulated: Some(simulated()),
-        steps: vec![Step { set: dsnro(64), undo: Some(dsnro(32)) }],
+        steps: vec![Step { host: None, set: dsnro(64), undo: Some(dsnro(32)) }],
     }
 }
 

@@ -233,7 +233,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 const ENDINGS: [&str; 7] = ["txt", "log", "out", "csv", "gz", "zst", "zip"];
 
 /// The host of which a file or folder has the name: `esx01.site.example.txt` is of `esx01.site.example`.
-fn host_of(path: &Path) -> String {
+pub(crate) fn host_of(path: &Path) -> String {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     while let Some((front, ending)) = name.rsplit_once('.')
         && !path.is_dir()

@@ -22,7 +22,7 @@ mod vendors;
 mod wanted;
 
 pub(crate) use difference::{Difference, Uneven, Untold, differences, untold};
-pub(crate) use fleet::Fleet;
+pub(crate) use fleet::{Fleet, host_of};
 pub(crate) use json::render as render_json;
 pub(crate) use plan::{Aim, HostPlan, plans};
 pub(crate) use scripts::{Form, script};

@@ -40,6 +40,8 @@ pub(crate) struct Host<'a> {
     pub(crate) vdisks: Vec<Vdisk<'a>>,
     /// The place of each object of the recording among the devices.
     places: Vec<Option<usize>>,
+    /// What VMs are called of which another is called so too.
+    pub(crate) called: BTreeMap<&'a str, &'a str>,
     /// The places of the virtual disks of each VM, and of each virtual adapter.
     of_vms: BTreeMap<&'a str, Vec<usize>>,
     of_adapters: BTreeMap<&'a str, Vec<usize>>,
@@ -129,6 +131,7 @@ impl<'a> Host<'a> {
             adapters: Vec::new(),
             vdisks: Vec::new(),
             places: vec![None; recording.entities().len()],
+            called: BTreeMap::new(),
             of_vms: BTreeMap::new(),
             of_adapters: BTreeMap::new(),
             limits: thresholds.for_device(f64::INFINITY),
@@ -173,6 +176,10 @@ impl<'a> Host<'a> {
             }
             (Kind::Path, Some(device)) => {
                 device.paths.push(Path { flow: Flow::of(recording, id), adapter: entity.adapter })
+            }
+            (Kind::Vm, _) => {
+                let called = entity.called.as_deref();
+                self.called.extend(called.map(|called| (entity.name.as_str(), called)));
             }
             (Kind::Adapter, _) => self.adapters.push(Adapter::of(recording, id)),
             (Kind::VirtualDisk, device) => {

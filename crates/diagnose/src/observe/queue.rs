@@ -402,6 +402,18 @@ impl Device<'_> {
         owners.collect::<BTreeSet<_>>().len()
     }
 
+    /// The one VM that has commands there, where the rows of worlds tell that there is no other, and nothing of
+    /// the host's own that would compete.
+    pub(crate) fn only_vm(&self, samples: &[usize]) -> Option<String> {
+        let all = self.flow.mean_rate(samples)?;
+        let competes = |world: &World<'_>| {
+            world.is_system && world.flow.mean_rate(samples).is_some_and(|rate| RUN * rate >= all)
+        };
+        let is_whole = !self.hides_worlds(samples) && self.unmeasured(samples) == 0;
+        let [only] = &self.tenants(samples)[..] else { return None };
+        (is_whole && !self.worlds.iter().any(competes)).then(|| only.name.clone())
+    }
+
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.
     pub(crate) fn competitors(&self, samples: &[usize]) -> usize {
         let Some(all) = self.flow.mean_rate(samples) else { return 0 };

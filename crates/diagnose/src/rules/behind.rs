@@ -59,7 +59,7 @@ impl Behind {
         samples: &[usize],
     ) -> Option<Change> {
         let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
-        changes::limit_iops(&[&vm], device.flow.size_kib(samples), case.facts)
+        changes::limit_iops(case.host, &[&vm], device.flow.size_kib(samples), case.facts)
     }
 }
 

@@ -178,7 +178,8 @@ impl<'a> Crowded<'a> {
         // Below what somebody sends at a rate of its own a limit has no equilibrium.
         let gets = |user: &&&ArrayUser| changes::gets_what_it_asks(user.vm.iops, user.asks_iops);
         let asks = leaders.iter().find(gets);
-        let limit = changes::limit_iops(&vms, size_kib, case.facts).filter(|_| asks.is_none());
+        let limit =
+            changes::limit_iops(case.host, &vms, size_kib, case.facts).filter(|_| asks.is_none());
         let moved = changes::look(
             format!("Move {whose} to another array, or give this one more (disks, controllers)."),
             Vec::new(),

@@ -132,7 +132,7 @@ fn on_nfs(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     finding.confidence = 0.98;
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = format!("Raise {} from {depth} to {deeper}.", info.path);
-    let steps = vec![Step { set: set(deeper), undo: Some(set(depth)) }];
+    let steps = vec![Step::new(set(deeper), Some(set(depth)))];
     finding.changes = vec![changes::setting(what, Some(case.host), steps)];
     finding.changes[0].risk =
         "It is of all NFS mounts of the host, and the server has to take what waited here.".into();

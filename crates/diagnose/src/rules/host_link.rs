@@ -175,7 +175,7 @@ pub(super) fn limit(case: &Case<'_>, causers: &[Sender]) -> Option<Change> {
     };
     let vms: Vec<Party> = limited.iter().map(vm).collect();
     let vms: Vec<&Party> = vms.iter().collect();
-    changes::limit_iops(&vms, rarest.size_kib, case.facts)
+    changes::limit_iops(case.host, &vms, rarest.size_kib, case.facts)
 }
 
 /// Other ports first, for who is alone if they carry more; where others than those that fill it wait, a limit; a port of

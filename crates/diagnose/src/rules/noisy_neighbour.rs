@@ -138,7 +138,7 @@ fn fix(
     let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes: Vec<_> =
-        changes::limit_iops(&[holder], size_kib, case.facts).into_iter().collect();
+        changes::limit_iops(case.host, &[holder], size_kib, case.facts).into_iter().collect();
     let is_dsnro = match facts.dsnro {
         Some(dsnro) => dsnro == from,
         None => dsnro::certainty(case, device, full).is_some(),

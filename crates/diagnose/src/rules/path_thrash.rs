@@ -147,7 +147,7 @@ fn one_controller(case: &Case<'_>, device: &Device<'_>) -> Change {
          a preferred path to the one that owns it."
     );
     let set = |policy| Setting::PathPolicy { device: name.to_string(), policy };
-    let step = Step { set: set(mru), undo: Some(set(is)) };
+    let step = Step::new(set(mru), Some(set(is)));
     let mut change = changes::setting(what, Some(case.host), vec![step]);
     change.risk =
         "A host that has no path to that controller still takes the volume to the other one."

@@ -125,7 +125,7 @@ fn what_helps(
 
 /// One setting, and what takes it back.
 fn sets(case: &Case<'_>, what: String, [set, undo]: [Setting; 2], risk: &str) -> Change {
-    let steps = vec![Step { set, undo: Some(undo) }];
+    let steps = vec![Step::new(set, Some(undo))];
     Change { risk: risk.into(), ..changes::setting(what, Some(case.host), steps) }
 }
 

@@ -63,7 +63,11 @@ mod tests {
         let mut other = Bench::new(8);
         other.device(device, 64).vm("v").iops(4_000.0 / davg_ms).davg(davg_ms);
         let recordings = [one, other].map(|bench| Measured::of(bench.recording()));
-        diagnose_together(&recordings, &Thresholds::default(), &Facts::default())
+        diagnose_together(
+            &recordings,
+            &Thresholds::default(),
+            &[Facts::default(), Facts::default()],
+        )
     }
 
     fn lines(verdicts: &[Verdict]) -> usize {
