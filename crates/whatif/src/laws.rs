@@ -14,7 +14,7 @@ use levels::little;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
-    question::{Asked, Held, Limited},
+    question::{Asked, Held, Limited, Paced},
     run::Key,
 };
 
@@ -52,6 +52,7 @@ pub(crate) fn hold(
         hold_to_quickest(keys, calibrated, rows);
     }
     hold_to_hidden(keys, calibrated, rows);
+    hold_to_fewer(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
     hold_to_what_was_seen(keys, rounding, rows);
     is_refused
@@ -90,6 +91,8 @@ fn hold_to_laws(
     };
     let is_small = gavg.zip(kavg).is_some_and(|(gavg, kavg)| kavg <= SMALL * gavg);
     let is_refused = *is_deeper && !is_small && may_refuse;
+    let rates_of_vms = keys.iter().filter(|key| !key.is_device() && key.is(Counter::Commands));
+    let has_several = rates_of_vms.count() > 1;
     // What the array loses its VMs lose.
     let of_vms = keys.iter().zip(rows.iter_mut()).filter(|(key, _)| !key.is_device());
     for (_, row) in of_vms.filter(|(key, _)| is_refused && key.is(Counter::Commands)) {
@@ -97,7 +100,9 @@ fn hold_to_laws(
     }
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
-        let chance = key.chance + rounding + LEVEL;
+        // Guests of which some pause have other parts of it then, and the mean of their latencies moves.
+        let parts = if !key.is(Counter::Commands) && has_several { LEVEL } else { 0.0 };
+        let chance = key.chance + rounding + LEVEL + parts;
         let kept = if is_refused { 1.0 - REFUSED } else { 1.0 };
         let (least, most) = (captured * (1.0 - chance) * kept, captured * (1.0 + chance) / kept);
         if key.is(Counter::Commands) == *is_deeper && key.is_total() {
@@ -202,6 +207,56 @@ fn hold_to_hidden(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [Si
     }
 }
 
+/// What a queue with fewer slots serves at least, where they were not full: so many times as fast as before are
+/// all that there are now up to the slots, for latency at the array does not rise. How many there are chance
+/// makes, as of a Poisson process at most; a model whose threads come evenly has the mean of them alone.
+fn hold_to_fewer(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
+    for device in calibrated {
+        let place = |counter| place_of(keys, &device.device, counter);
+        let captured = |counter| place(counter).and_then(|place| keys[place].captured);
+        let counters = [Counter::Commands, Counter::DriverLatency, Counter::DeviceQDepth];
+        let ([Some(rate), Some(davg_ms), Some(depth)], Some(slots)) =
+            (counters.map(captured), place(Counter::DeviceQDepth).map(|place| rows[place].low))
+        else {
+            continue;
+        };
+        let in_use = little(rate, davg_ms);
+        let is_full = device.guests.iter().any(|guest| guest.is_pinned);
+        if slots >= depth || is_full || in_use <= 0.0 {
+            continue;
+        }
+        let part = within(in_use, slots) / in_use;
+        let is_own = |key: &Key| {
+            key.object == device.device || device.guests.iter().any(|guest| guest.vm == key.object)
+        };
+        for (key, row) in keys.iter().zip(rows.iter_mut()).filter(|(key, _)| is_own(key)) {
+            let Some(captured) = key.captured.filter(|_| key.is_total()) else { continue };
+            if key.is(Counter::Commands) {
+                row.low = row.low.min(captured * part * (1.0 - key.chance - LEVEL));
+            } else {
+                row.high = row.high.max(captured / part * (1.0 + key.chance + LEVEL));
+            }
+        }
+    }
+}
+
+/// The mean of a Poisson number with the mean `inside`, where no more than `slots` count.
+fn within(inside: f64, slots: f64) -> f64 {
+    /// Numbers beyond which the mean alone is what counts.
+    const MANY: f64 = 500.0;
+    if inside > MANY {
+        return inside.min(slots);
+    }
+    let (mut just, mut none) = ((-inside).exp(), 1.0);
+    let mut mean = 0.0;
+    for count in 0..slots.floor() as u32 {
+        none -= just;
+        mean += none.max(0.0);
+        just *= inside / f64::from(count + 1);
+    }
+    mean.min(inside)
+}
+
 /// What a queue with fewer slots does at worst to commands that nobody holds back: it serves no
 /// less than its part of what the slots in use served before (`array-and-control.md`, section 1: n
 /// / R(n) rises with n, but no faster than n). If they come all the same, what it does not serve
@@ -261,7 +316,8 @@ fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow])
 
 /// What an IOPS limit does whatever array and guests are: one that is lifted takes nothing from its
 /// VM and gives the others nothing, one that is put on gives nothing to its VM and takes nothing from the others,
-/// and one that is put on above all that is sent in a sample does so too, if anything: it cuts bursts alone.
+/// and one that is put on above all that is sent in a sample does so too, if anything: it cuts bursts, and what
+/// comes by chance.
 pub(crate) fn hold_to_limit(
     keys: &[Key],
     (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
@@ -303,6 +359,9 @@ pub(crate) fn hold_to_limit(
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
         hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
     }
+    if !limited.gives() {
+        hold_to_pace(keys, calibrated, limited, rows);
+    }
     for device in calibrated {
         hold_to_policies(keys, device, rows);
     }
@@ -325,6 +384,80 @@ fn hold_to_policies(keys: &[Key], device: &DeviceCalibration, rows: &mut [Simula
         if let (Some(there), Some(host)) = (place(there), place(host)) {
             rows[there].high += part;
             rows[host].low = (rows[host].low - part).max(0.0);
+        }
+    }
+}
+
+/// What a VM loses at most by the pace of its limit, and its devices with it, where what the others do stays.
+/// By Little's law it waits for its turn so long, and fewer are at the array meanwhile: latency there falls no
+/// faster than their number.
+fn hold_to_pace(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    limited: Limited<'_>,
+    rows: &mut [SimulatedRow],
+) {
+    let Paced { iops, outstanding, today } = limited.paced;
+    let lost = today[0] - iops;
+    if lost <= 0.0 || iops <= 0.0 {
+        return;
+    }
+    let waiting = (outstanding - today[1] * iops / today[0]).max(0.0);
+    let mut each = vec![((false, limited.vm), today[1])];
+    for device in calibrated.iter().filter(|of| of.guests.iter().any(|g| g.vm == limited.vm)) {
+        let stands = device.guests.iter().map(|guest| guest.outstanding).sum();
+        each.push(((true, &*device.device), stands));
+    }
+    for (of, stands) in each {
+        let place = |counter| place_in(keys, of, counter);
+        let with = |counter| Some((place(counter)?, keys[place(counter)?].captured?));
+        let Some((at, rate)) = with(Counter::Commands) else { continue };
+        let chance = keys[at].chance + LEVEL;
+        let least = (rate - lost).max(0.0) * (1.0 - chance);
+        rows[at].low = rows[at].low.min(least);
+        let longer = (stands + outstanding - today[1]) / stands.max(1e-9) * rate / least.max(1e-9);
+        let at_array = (1.0 - waiting / stands.max(1e-9)).max(0.0);
+        let wait_ms = 1000.0 * waiting / least.max(1e-9);
+        for (counter, least, most, more) in [
+            (Counter::GuestLatency, 1.0, longer, 0.0),
+            (Counter::DriverLatency, at_array, 1.0, 0.0),
+            (Counter::MeanActive, at_array, 1.0, 0.0),
+            (Counter::KernelLatency, 1.0, 1.0, wait_ms),
+            (Counter::MeanQueued, 1.0, 1.0, waiting),
+        ] {
+            let Some((at, was)) = with(counter) else { continue };
+            let (row, chance) = (&mut rows[at], keys[at].chance + LEVEL);
+            if least < 1.0 {
+                row.low = row.low.min(was * least * (1.0 - chance));
+            }
+            row.high = row.high.max((was * most + more) * (1.0 + chance));
+        }
+    }
+    let unused = today[0].min(limited.most_iops.unwrap_or(f64::INFINITY)) - iops;
+    for device in calibrated.iter().filter(|of| of.guests.iter().any(|g| g.vm == limited.vm)) {
+        hold_to_left(keys, device, (limited.vm, unused, unused * today[1] / today[0]), rows);
+    }
+}
+
+/// What the others gain at most of what a VM leaves `unused` of its limit, and has no longer outstanding then:
+/// each is so much quicker as fewer are before it, and behind a full queue it may have all of that.
+fn hold_to_left(
+    keys: &[Key],
+    device: &DeviceCalibration,
+    (vm, unused, outstanding): (&str, f64, f64),
+    rows: &mut [SimulatedRow],
+) {
+    let stands: f64 = device.guests.iter().map(|guest| guest.outstanding).sum();
+    let is_full = device.guests.iter().any(|guest| guest.is_pinned);
+    let quicker = 1.0 / (1.0 - outstanding.max(0.0) / stands.max(1e-9)).max(0.1);
+    for guest in device.guests.iter().filter(|guest| guest.vm != vm) {
+        let place = |counter| place_in(keys, (false, &guest.vm), counter);
+        let Some(rate) = place(Counter::Commands) else { continue };
+        let all = 1.0 + unused.max(0.0) / rows[rate].high.max(1e-9);
+        let part = if is_full { all } else { quicker.min(all) };
+        rows[rate].high *= part;
+        if let Some(gavg) = place(Counter::GuestLatency) {
+            rows[gavg].low /= part;
         }
     }
 }

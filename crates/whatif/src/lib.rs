@@ -25,6 +25,8 @@ mod laws;
 mod light;
 mod names;
 mod observe;
+mod order;
+mod pace;
 mod points;
 mod question;
 mod reading;

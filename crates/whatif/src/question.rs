@@ -129,6 +129,8 @@ pub(crate) struct Limited<'a> {
     /// What the limit that is asked for lets through at most, in commands a second; none where it is lifted
     /// altogether.
     pub(crate) most_iops: Option<f64>,
+    /// What the pace of the limit that is asked for leaves it at least.
+    pub(crate) paced: Paced,
     /// Whether it is seen to be held to a limit today.
     pub(crate) is_held: bool,
     /// The part of its latency in the VMkernel, which an unseen limit may be; nothing where one is
@@ -143,6 +145,25 @@ pub(crate) struct Held {
     pub(crate) iops: [f64; 2],
     /// Commands outstanding.
     pub(crate) outstanding: [f64; 2],
+}
+
+/// What a VM does behind the pace of an IOPS limit where it comes in the least favourable way, beside what it
+/// does today.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Paced {
+    /// Commands a second.
+    pub(crate) iops: f64,
+    /// Commands outstanding.
+    pub(crate) outstanding: f64,
+    /// Both today.
+    pub(crate) today: [f64; 2],
+}
+
+impl Paced {
+    /// The part of its commands that it loses.
+    pub(crate) fn loss(&self) -> f64 {
+        if self.today[0] > 0.0 { (1.0 - self.iops / self.today[0]).max(0.0) } else { 0.0 }
+    }
 }
 
 impl Limited<'_> {

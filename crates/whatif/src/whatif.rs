@@ -14,8 +14,9 @@ use crate::{
     fit::Fit,
     lacks, names,
     observe::{Device, Tenant, levels},
-    points,
-    question::{Asked, Held, Limited, depth_asked, iscsi_kib},
+    order::{self, run_each},
+    pace, points,
+    question::{Asked, Held, Limited, Paced, depth_asked, iscsi_kib},
     reading::{self, Demand, Knee, Order, Reading},
     rows::Row,
     run::{self, Figures, Key},
@@ -204,6 +205,11 @@ impl<'a> Model<'a> {
         let readings = self.readings(guests_change, is_lifted);
         let (scales, mut today) = self.fitted(&readings, &keys)?;
         let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
+        if self.competes() {
+            let fitted = (readings.as_slice(), scales.as_slice());
+            let asked = (settings.as_slice(), keys.as_slice());
+            (today, after) = order::others([&plan, &changed], fitted, asked, (today, after))?;
+        }
         let mut above = GUESS;
         // Storage I/O Control sets DSNRO aside: what the device takes beyond it comes to bear.
         let sets_aside = |set: &Setting| matches!(set, Setting::StorageIoControl { .. });
@@ -314,8 +320,7 @@ impl<'a> Model<'a> {
     /// Which of some readings give what was recorded, with the likeliest order of the VMs by which any does.
     fn likely(&self, readings: Vec<Reading>, keys: &[Key]) -> Result<Likely, Error> {
         let mut refusal = None;
-        let competes = self.devices.iter().any(|device| !device.is_nfs && device.vms() > 1);
-        let orders = if competes { &Order::ALL[..] } else { &Order::ALL[..1] };
+        let orders = if self.competes() { &Order::ALL[..] } else { &Order::ALL[..1] };
         for &order in orders {
             let readings: Vec<_> = readings.iter().map(|own| Reading { order, ..*own }).collect();
             let (scales, today) = self.fitted(&readings, keys)?;
@@ -325,6 +330,11 @@ impl<'a> Model<'a> {
             }
         }
         Err(refusal.unwrap_or_else(|| Error::new("there is nothing to simulate")))
+    }
+
+    /// Whether several VMs compete for a queue.
+    fn competes(&self) -> bool {
+        self.devices.iter().any(|device| !device.is_nfs && device.vms() > 1)
     }
 
     /// Those of some readings that give what was recorded with all that a driver gives above DSNRO, where nothing
@@ -564,7 +574,8 @@ impl<'a> Model<'a> {
                 let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
                 let is_held = guests.any(|guest| guest.held_at_iops.is_some());
                 let most_iops = is_set.then(|| self.most_iops(vm, changed));
-                Some(Limited { vm, held, most_iops, is_held, waits: self.waits(vm) })
+                let (paced, waits) = (self.paced(vm, changed), self.waits(vm));
+                Some(Limited { vm, held, most_iops, paced, is_held, waits })
             }
             _ => None,
         });
@@ -600,6 +611,31 @@ impl<'a> Model<'a> {
             changed.limit_asked(guest).map_or(f64::INFINITY, |limit| limit / guest.units[0])
         };
         self.guests_of(vm).map(|(_, guest)| of(guest)).sum()
+    }
+
+    /// What a VM does behind the pace of the limits of its disks at least, level by level of load.
+    fn paced(&self, vm: &str, changed: &Plan<'_>) -> Paced {
+        let mut all = Paced::default();
+        for (tenant, guest) in self.guests_of(vm) {
+            let limit = changed.limit_asked(guest).map_or(f64::INFINITY, |n| n / guest.units[1]);
+            for level in &self.levels {
+                let Some((rate, outstanding)) = tenant.row.load(level) else { continue };
+                let pausing = rate * guest.pause_ms.0 / 1000.0;
+                // What comes at a rate of its own comes all the same, and what a limit paces today waits there.
+                let is_its_own = guest.habit == Habit::Open || guest.held_at_iops.is_some();
+                let iops = match is_its_own || limit.is_infinite() {
+                    true => rate.min(limit),
+                    false => pace::least(outstanding + pausing, rate, limit),
+                };
+                let waits = pausing * (1.0 - iops / rate.max(1e-9));
+                let part = level.len() as f64 / self.window.len().max(1) as f64;
+                all.iops += part * iops;
+                all.outstanding += part * (outstanding + waits.max(0.0));
+                all.today[0] += part * rate;
+                all.today[1] += part * outstanding;
+            }
+        }
+        all
     }
 
     /// What a VM does where its disks are held to limits: all that these let through of what it
@@ -747,17 +783,6 @@ fn refuses(device: &str) -> String {
         "Commands to {device} wait in the host while it has slots free, as where the array answers TASK SET FULL or \
          BUSY to more than it takes"
     )
-}
-
-/// Runs each reading with the factors of its arrays, and `settings` in force.
-fn run_each(
-    plan: &Plan<'_>,
-    (readings, scales): (&[Reading], &[Vec<f64>]),
-    (settings, keys): (&[Setting], &[Key]),
-) -> Result<Vec<Figures>, Error> {
-    let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
-    let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
-    run::run_all(&jobs, keys).into_iter().collect()
 }
 
 /// What is likeliest: guests that wait for their answers, as most that queue do.
