@@ -66,7 +66,8 @@ fn a_wait_for_the_slots_of_a_full_queue_is_no_limit() {
     // An array of one rate whatever is outstanding, and 55 threads alone until 22 others come: both get half of
     // the slots and of the rate, with no chance in it, and the 55 wait far longer for theirs.
     let array = "servers = 8\nservice = \"16ms\"\nspread = \"constant\"";
-    let recording = recorded(&competing(array, "threads = 55", "threads = 22\nstart = \"14s\""));
+    let text = competing(array, "threads = 55", "threads = 22\nstart = \"14s\"");
+    let recording = recorded(&text);
     let answer = ask(&recording, 9, &format!("storage core device set -d {DEVICE} -O 64"));
     let guests = &answer.calibration.devices[0].guests;
     let all: f64 = guests.iter().map(|guest| guest.iops).sum();
@@ -74,8 +75,11 @@ fn a_wait_for_the_slots_of_a_full_queue_is_no_limit() {
         assert!((guest.iops - all / 2.0).abs() <= 1.0, "{guest:?}");
         assert_eq!(guest.held_at_iops, None, "{guest:?}");
     }
-    // 42 and 22 of 64 slots; nothing is said where no model divides the commands as they were.
-    for (vm, rate) in [("sql", all * 42.0 / 64.0), ("web", all * 22.0 / 64.0)] {
+    // Nothing is said where no model divides the commands as they were.
+    let truth = recorded(&text.replace("dsnro = 32", "dsnro = 64"));
+    for vm in ["sql", "web"] {
+        let own = rates(&truth, vm, 10);
+        let rate = own.iter().sum::<f64>() / own.len() as f64;
         let is_said = |(low, high): (f64, f64)| low <= rate && rate <= high;
         assert!(range(&answer, vm).is_none_or(is_said), "{vm}: {:?}", answer.simulated);
     }
@@ -96,11 +100,14 @@ fn a_limit_that_nobody_comes_to_changes_nothing() {
         for (vm, own) in [("sql", sql), ("web", web)] {
             let rate = own.iter().sum::<f64>() / own.len() as f64;
             let (low, high) = range(&answer, vm).unwrap();
-            let is_around = low <= rate && rate <= high && high <= 1.25 * low;
+            // What this one may leave of its limit others may have.
+            let is_narrow = high <= 1.25 * low || vm == "web";
+            let is_around = low <= rate && rate <= high && is_narrow;
             assert!(is_around, "{limit}: {vm} {low} to {high}, {rate}");
         }
         let (low, high) = range_of(&answer, "sql", "GAVG/cmd").unwrap();
-        assert!(high <= 1.25 * low, "{limit}: {low} to {high} ms");
+        // Close to the rate its pace may cost more than that.
+        assert!(high <= 1.25 * low || times < 2.0, "{limit}: {low} to {high} ms");
     }
 }
 
