@@ -155,9 +155,7 @@ pub(crate) fn answer(
     // Who is limited gets what it is given: the answer is about its device then.
     let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
     // A wait may be that for a limit which nothing tells from a full queue.
-    let is_free = asked.limited.is_some_and(|limited| {
-        limited.is_lifted() && !limited.may_wait() && limited.paced.loss() <= RUN
-    });
+    let is_free = asked.limited.is_some_and(|limited| limited.is_free(RUN));
     if (asked.is_of_depth || is_free) && runs.iter().all(|run| run.today == run.after) {
         const SPLIT: &str = "There is no prediction: the change cuts commands into other pieces, and \
                              what a piece costs the initiator and the array is not modelled. Nothing \

@@ -26,9 +26,6 @@ use crate::{light::Light, rows::ROUNDING_MS};
 const GROUPS: usize = 8;
 /// Outstanding commands vary by this factor between groups that are told apart.
 const VARIATION: f64 = 1.25;
-/// Where they vary by less than this factor in all, those that surely differ are told apart by the next.
-const NEXT: f64 = 1.5;
-const BESIDE: f64 = 1.1;
 /// Where they vary by less the slope is known if its error leaves open no more than this part of what it
 /// may be.
 const KNOWN: f64 = 0.5;
@@ -138,10 +135,8 @@ impl ArrayCalibration {
         let mut seen = judge(&groups, &upper, above);
         let stands = matches!(seen, Seen::Steady | Seen::Saturated) || is_still(&groups);
         // What rose from a lighter load on does not rise less beyond.
-        let chord = chord(points, first, last);
-        let rose = light.map_or(0.0, |light| light.elasticity(last)).max(chord);
-        // Loads that are close together and surely differ are two points, and no mean of them.
-        let apart = if chord >= RISES && spread(&groups) <= NEXT { BESIDE } else { VARIATION };
+        let rose =
+            light.map_or(0.0, |light| light.elasticity(last)).max(chord(points, first, last));
         above[0] = above[0].max(rose).min(above[1]);
         seen = match seen {
             Seen::Steady | Seen::NoKnee if above[0] >= RISES => Seen::Knee,
@@ -154,11 +149,11 @@ impl ArrayCalibration {
         let ends = light.map(|light| light.ends(first)).unwrap_or_default();
         let [best, least, most] = [(best, 0), (least, 1), (most_slopes, 2)].map(|(slopes, end)| {
             let all: Vec<Point> = ends[end].iter().chain(&groups).copied().collect();
-            curve(&all, slopes, apart)
+            curve(&all, slopes)
         });
         let steepest = steepness(&least);
         let most = sagging(&most, steepest);
-        let flat = curve(&groups, Slopes { above: most_slopes.above, below: 0.0 }, apart);
+        let flat = curve(&groups, Slopes { above: most_slopes.above, below: 0.0 });
         Self {
             devices,
             seen,
@@ -406,11 +401,12 @@ fn slope_of<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> f64 {
     if xx > 0.0 { xy / xx } else { 0.0 }
 }
 
-/// Through what was seen, in points that are `by` a factor apart, and on from both ends.
-fn curve(groups: &[Point], slopes: Slopes, by: f64) -> Curve {
+/// Through what was seen, and on from both ends.
+fn curve(groups: &[Point], slopes: Slopes) -> Curve {
     let mut points: Curve = Vec::new();
     for group in rising(groups) {
-        let apart = |&(last, _): &(f64, f64)| group.outstanding >= (by * last).max(last + 1.0);
+        let apart =
+            |&(last, _): &(f64, f64)| group.outstanding >= (VARIATION * last).max(last + 1.0);
         if points.last().is_none_or(apart) {
             points.push((group.outstanding, group.ms));
         } else if let Some(last) = points.last_mut() {

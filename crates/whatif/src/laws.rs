@@ -51,6 +51,7 @@ pub(crate) fn hold(
     if is_held {
         hold_to_quickest(keys, calibrated, rows);
     }
+    hold_to_still(keys, (calibrated, arrays), rows);
     hold_to_hidden(keys, calibrated, rows);
     hold_to_fewer(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
@@ -173,6 +174,39 @@ fn hold_to_unknown(
             row.high = row.high.max(captured * gain);
         } else if !is_shorter {
             row.low = row.low.min(captured * quickest_ms / gavg_ms.max(1e-9));
+        }
+    }
+}
+
+/// What an array serves at least whose rate stood still while the commands outstanding differed: no more than
+/// that, however much deeper a queue is, and each VM of it its part.
+fn hold_to_still(
+    keys: &[Key],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    rows: &mut [SimulatedRow],
+) {
+    for device in calibrated.iter().filter(|device| arrays[device.array].stands) {
+        let place = |counter| place_of(keys, &device.device, counter);
+        let ([Some(rate), Some(gavg), Some(depth)], chance) = (
+            [Counter::Commands, Counter::GuestLatency, Counter::DeviceQDepth].map(place),
+            |place: usize| keys[place].chance + LEVEL,
+        ) else {
+            continue;
+        };
+        let (Some(was), Some(took)) = (keys[rate].captured, keys[gavg].captured) else { continue };
+        let least = was * (1.0 - chance(rate));
+        if rows[depth].high <= rows[depth].today || rows[rate].low <= least {
+            continue;
+        }
+        let part = least / rows[rate].low;
+        rows[rate].low = least;
+        rows[gavg].high = rows[gavg].high.max(took * (1.0 + chance(gavg)));
+        for guest in &device.guests {
+            let of = |counter| place_in(keys, (false, &guest.vm), counter);
+            if let (Some(rate), Some(gavg)) = (of(Counter::Commands), of(Counter::GuestLatency)) {
+                rows[rate].low *= part;
+                rows[gavg].high /= part;
+            }
         }
     }
 }

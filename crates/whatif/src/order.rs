@@ -26,7 +26,7 @@ pub(crate) fn run_each(
 }
 
 /// The runs of today and after a change, of readings in the usual order, with those in another one by which VMs may
-/// be served for all that was recorded; without the usual one where it alone does not give that.
+/// be served for all that was recorded.
 pub(crate) fn others(
     [plan, changed]: [&Plan<'_>; 2],
     (readings, scales): (&[Reading], &[Vec<f64>]),
@@ -34,21 +34,13 @@ pub(crate) fn others(
     (mut today, mut after): (Vec<Figures>, Vec<Figures>),
 ) -> Result<(Vec<Figures>, Vec<Figures>), Error> {
     let gives = |of: &[Figures]| answer::likely(keys.to_vec(), of.to_vec()).is_ok();
-    let is_usual = gives(&today);
-    for &order in &Order::ALL[1..] {
-        let own: Vec<_> = readings.iter().map(|own| Reading { order, ..*own }).collect();
+    let other = Order::ALL[1];
+    let own: Vec<_> = readings.iter().map(|own| Reading { order: other, ..*own }).collect();
+    if gives(&today) {
         let own_today = run_each(plan, (&own, scales), (&[], keys))?;
-        let is_other = gives(&own_today);
-        if is_other || is_usual && is_towards(keys, &today, &own_today) {
-            let own_after = run_each(changed, (&own, scales), (settings, keys))?;
-            if !is_usual {
-                return Ok((own_today, own_after));
-            }
+        if gives(&own_today) || is_towards(keys, &today, &own_today) {
+            after.extend(run_each(changed, (&own, scales), (settings, keys))?);
             today.extend(own_today);
-            after.extend(own_after);
-        }
-        if is_usual {
-            break;
         }
     }
     Ok((today, after))

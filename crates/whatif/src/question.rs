@@ -188,6 +188,11 @@ impl Limited<'_> {
         self.is_lifted() && !self.is_held && self.waits <= 0.0
     }
 
+    /// Whether no limit may hold it before and after, but for a `loss` that does not count.
+    pub(crate) fn is_free(&self, loss: f64) -> bool {
+        self.is_lifted() && !self.may_wait() && self.paced.loss() <= loss
+    }
+
     /// Whether it may wait for a limit that is not seen.
     pub(crate) fn may_wait(&self) -> bool {
         /// Part of a latency that is no wait.

@@ -78,7 +78,7 @@ const FLASH: &str = "servers = 40\nservice = \"1ms\"";
 #[test]
 fn who_was_served_before_another_came_is_between_two_orders() {
     // One VM is there first: the order of this version remembers what it had by then.
-    for (queue, asked) in [("16", 64), ("32", 64), ("32", 48)] {
+    for (queue, asked) in [("32", 64), ("32", 48)] {
         let workloads = ["threads = 60", "threads = 40\nstart = \"24s\""];
         Host { array: STILL, workloads, queue, from: 14, asked }.check();
     }
