@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode, thread::sleep, time::Duration};
 
 use capture::ReadReport;
-use clap::Args;
+use clap::{Args, ValueHint::FilePath};
 use diagnose::{Facts, Profile, Thresholds};
 use levels::Measured;
 
@@ -56,8 +56,8 @@ pub(crate) struct Diagnose {
     set_threshold: Vec<String>,
     /// The output of `esxcli storage core device list`, `storage core adapter list`, `storage nmp
     /// device list` or `storage vmfs extent list` on the same host; can be given several times. Of
-    /// captures of several hosts, each with its host in front, or called as that (`HOST.txt`)
-    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    /// captures of several hosts, each with its host in front (`HOST:FILE`), or called as that (`HOST.txt`)
+    #[arg(long, value_name = "FILE", value_parser = Given::parser(), value_hint = FilePath)]
     esxcli: Vec<Given>,
     /// Names of datastores, a line each as `naa.600508b1001c4d41,gold-03`
     #[arg(long, value_name = "FILE")]

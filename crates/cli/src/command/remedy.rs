@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Args;
+use clap::{Args, ValueHint::FilePath};
 use sim::Source;
 
 use crate::{
@@ -60,9 +60,9 @@ pub(crate) struct Remedy {
         conflicts_with = "seed")]
     seeds: Option<u64>,
     /// The output of `esxcli storage core device list` or another that `kavg diagnose` takes, on the host of a
-    /// capture; can be given several times. Of a capture of several hosts, each with its host in front, or called as
-    /// that (`HOST.txt`)
-    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    /// capture; can be given several times. Of a capture of several hosts, each with its host in front
+    /// (`HOST:FILE`), or called as that (`HOST.txt`)
+    #[arg(long, value_name = "FILE", value_parser = Given::parser(), value_hint = FilePath)]
     esxcli: Vec<Given>,
     /// Names of its datastores, a line each as `naa.600508b1001c4d41,gold-03`
     #[arg(long, value_name = "FILE")]

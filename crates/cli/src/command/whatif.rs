@@ -4,7 +4,7 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Question, by_numbers};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
-use clap::Args;
+use clap::{Args, ValueHint::FilePath};
 use counters::Kind;
 use diagnose::{Facts, SimulatedRow};
 use knobs::{ENABLED, IoControlChange, Line, Setting};
@@ -63,9 +63,9 @@ pub(crate) struct Whatif {
     #[arg(long, value_name = "NAMES")]
     array: Vec<String>,
     /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
-    /// host; can be given several times. Of captures of several hosts, each with its host in front, or
-    /// called as that (`HOST.txt`)
-    #[arg(long, value_name = "[HOST:]FILE", value_parser = Given::parser())]
+    /// host; can be given several times. Of captures of several hosts, each with its host in front (`HOST:FILE`),
+    /// or called as that (`HOST.txt`)
+    #[arg(long, value_name = "FILE", value_parser = Given::parser(), value_hint = FilePath)]
     esxcli: Vec<Given>,
     /// What `vscsiStats -p all -c` counted on the same host under the load in question: it tells
     /// guests that wait for their answers from those that send at a rate; can be given several times
