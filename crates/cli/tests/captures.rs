@@ -178,7 +178,7 @@ warmup = "1s"
 sample = "200ms"
 array.fa = { servers = 256, service = "2ms" }
 host.esx.adapter.vmhba1 = { driver = "qlnativefc" }
-datastore.gold = {}
+datastore.gold = { scheduler = "fifo" }
 
 [vm.web-1]
 disk."scsi0:0".datastore = "gold"
