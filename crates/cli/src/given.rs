@@ -115,8 +115,8 @@ impl OfHosts {
     }
 
     /// Adds the names of datastores that people keep in files of their own.
-    pub(crate) fn add_names(&mut self, files: &[PathBuf]) -> Result<()> {
-        self.0.values_mut().try_for_each(|facts| facts::add_names(facts, files))
+    pub(crate) fn add_names(&mut self, names: &BTreeMap<String, String>) {
+        self.0.values_mut().for_each(|facts| facts.datastores.extend(names.clone()));
     }
 }
 

@@ -90,6 +90,8 @@ impl Diagnose {
         let is_piped = outputs.take_stdout(other)?;
         let thresholds = self.thresholds()?;
         let told = Told::read(&self.esxcli)?;
+        let mut named = Facts::default();
+        facts::add_names(&mut named, &self.names)?;
         let sample = self.sample()?;
         let before = match &sample {
             Some((_, recording)) => (vec![recording.clone()], ReadReport::default()),
@@ -101,7 +103,7 @@ impl Diagnose {
             Some((facts, recording)) => OfHosts::from((recording, facts.clone())),
             None => told.of(before.0.iter().chain(after.iter().flat_map(|after| &after.0)))?,
         };
-        known.add_names(&self.names)?;
+        known.add_names(&named.datastores);
         let judged = |(recordings, report): (Vec<Measured>, ReadReport)| {
             let facts = known.each(&recordings);
             let mut side = Side::judge(recordings, report, &thresholds, &facts);
