@@ -20,7 +20,7 @@ service = "1ms"
 driver = "qlnativefc"
 [datastore.d]
 [vm.v]
-workload = [{ disk = "scsi0:0", threads = 32 }, { disk = "scsi0:1", rate = 50 }]
+workload = [{ disk = "scsi0:0", threads = 32 }, { disk = "scsi0:1", rate = 50, arrival = "fixed" }]
 [vm.v.disk."scsi0:0"]
 datastore = "d"
 limit = 100
