@@ -168,6 +168,9 @@ mod tests {
         }
     }
 
+    /// What a capture is made of.
+    type Made<'a> = &'a dyn Fn(&mut Bench);
+
     #[test]
     fn dsnro_holds_no_vm_that_is_alone() {
         let alone = |bench: &mut Bench| {
@@ -188,7 +191,7 @@ mod tests {
             ..Facts::default()
         };
         let both = || facts(64, 32).devices["naa.1"].clone();
-        let cases: [(&str, &dyn Fn(&mut Bench), DeviceFacts, Cause); 5] = [
+        let cases: [(&str, Made<'_>, DeviceFacts, Cause); 5] = [
             ("alone", &alone, both(), Cause::DeviceDepth),
             ("DSNRO not told", &alone, DeviceFacts { dsnro: None, ..both() }, Cause::DeviceDepth),
             ("beside another", &beside, both(), Cause::Dsnro),
