@@ -265,9 +265,8 @@ impl<'a> Rows<'a> {
             let datastores = datastores.filter(|names| !names.is_empty() && *names != device.name);
             let label = datastores.map_or(String::new(), |names| format!("{names} "));
             let name = format!("{}{label}{}", self.prefix, device.name);
-            let below = self.below_guests(self.disks.get(&index).map_or(&[], Vec::as_slice));
             if device.kind == DeviceKind::Nfs {
-                self.volume(parts, (index, name), &below);
+                self.volume(parts, index, name);
                 continue;
             }
             let Some(id) = self.id(Kind::Device, &device.name) else { continue };
@@ -294,16 +293,18 @@ impl<'a> Rows<'a> {
                 queue.name.push_str(lowered_by(limits));
             }
             parts.held.push(Queue { name, waiting: held, ms: held_ms, iops, ..Queue::default() });
+            let active = queue.in_use.unwrap_or_default();
             parts.devices.push(queue);
             let array_ms = self.value(id, Counter::ArrayLatency).or(flow.davg(0));
-            self.below(parts, (index, iops, below.active), [flow.davg(0), array_ms]);
+            self.below(parts, (index, iops, active), [flow.davg(0), array_ms]);
         }
     }
 
     /// The queue of an NFS volume in the host and what is below it; its commands pass no adapter, and are not held.
-    fn volume(&self, parts: &mut Parts, (index, name): (usize, String), below: &Below) {
+    fn volume(&self, parts: &mut Parts, index: usize, name: String) {
         let id = self.id(Kind::NfsVolume, &self.host.config.devices[index].name);
         let Some(iops) = id.and_then(|id| self.flow(id).rate(0)) else { return };
+        let below = self.below_guests(self.disks.get(&index).map_or(&[], Vec::as_slice));
         let depth = self.view.limits.devices[index].dqlen;
         let mut queue = Queue {
             name,
