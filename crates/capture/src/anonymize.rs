@@ -20,7 +20,7 @@ use crate::{
     header::{Cell, text_of},
 };
 
-/// The first cell of every capture; what a host wrote there may name its time zone.
+/// The first cell of every capture: what a host wrote there may name its time zone, so times are told in UTC.
 const FIRST_CELL: &[u8] = b"\"(PDH-CSV 4.0) (UTC)(0)\",";
 
 /// Hexadecimal digits of an `naa.` name that name the vendor and no unit: the format, 5 or 6, and
@@ -176,7 +176,7 @@ impl Rewrite for Anonymize<'_> {
     }
 
     fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> bool {
-        out.extend_from_slice(row.cells[0]);
+        out.extend_from_slice(&row.stamp(0));
         out.push(b',');
         for &position in &self.kept {
             let cell = row.cells[position];

@@ -4,7 +4,7 @@
 //! What is about CPU, memory or networks is not understood here and is copied all the same. The
 //! file is read and written block by block, so that its size does not matter.
 
-use std::io::Write;
+use std::{borrow::Cow, io::Write};
 
 use counters::Counter;
 
@@ -14,7 +14,8 @@ use crate::{
     cells::{number, whole_cells},
     header::{Cell, HeaderLine, holds_header, text_of},
     input::{Block, lines},
-    parse_stamp,
+    time::{Stamps, format_stamp, parse_stamp},
+    zone::Zone,
 };
 
 /// What is changed on the way.
@@ -32,6 +33,9 @@ pub(crate) trait Rewrite {
 pub(crate) struct Row<'a> {
     /// Its instant, in milliseconds since 1970-01-01 UTC.
     pub(crate) time_ms: i64,
+    /// How exact that is, and what was added to the time in its cell.
+    stamps: Stamps,
+    to_utc_ms: i64,
     /// As many as the header has, the time's first, quotes and blanks included.
     pub(crate) cells: &'a [&'a [u8]],
     /// Positions of rates and latencies of disks.
@@ -39,6 +43,16 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The cell of its time by a clock that is `to_utc_ms` from UTC, as it stands where that is its own.
+    pub(crate) fn stamp(&self, to_utc_ms: i64) -> Cow<'_, [u8]> {
+        if self.to_utc_ms == to_utc_ms {
+            return self.cells[0].into();
+        }
+        let text = format_stamp(self.time_ms.saturating_sub(to_utc_ms));
+        let minutes = text.rsplit_once(':').filter(|_| self.stamps == Stamps::Minutes);
+        format!("\"{}\"", minutes.map_or(&*text, |(minutes, _)| minutes)).into_bytes().into()
+    }
+
     /// Whether every rate that is there is 0, as in the first sample of esxtop [CAP-A].
     pub(crate) fn is_first_sample(&self) -> bool {
         let values = self.rates.iter().map(|&cell| number(self.cells[cell]));
@@ -111,6 +125,8 @@ struct Body {
     end: u8,
     /// Cells of a whole row.
     cells: usize,
+    /// The clock of the rows.
+    zone: Zone,
     /// Positions of rates and latencies of disks.
     rates: Vec<usize>,
     /// Whether the next row is the first below a header in the middle.
@@ -157,7 +173,8 @@ impl Copy<'_> {
         }
         let rates = (1..all.len()).filter(|&cell| is_rate(all[cell])).collect();
         let (end, cells) = (line.end, all.len());
-        self.body = Some(Body { header, end, cells, rates, after_header: false });
+        let zone = all.first().map_or(Zone::Unknown, |cell| Zone::of(&text_of(cell)));
+        self.body = Some(Body { header, end, cells, zone, rates, after_header: false });
         self.write(&written)
     }
 
@@ -222,9 +239,11 @@ impl Body {
         }
         let last = into.last()?;
         let cut = !ended && last.starts_with(b"\"") && (last.len() == 1 || !last.ends_with(b"\""));
-        let (time_ms, _) = parse_stamp(into.first()?)?;
+        let (time_ms, stamps) = parse_stamp(into.first()?)?;
+        let to_utc_ms = self.zone.to_utc_ms(stamps);
+        let time_ms = time_ms.saturating_add(to_utc_ms);
         let whole = !cut && into.len() == self.cells;
-        whole.then_some(Row { time_ms, cells: into, rates: &self.rates })
+        whole.then_some(Row { time_ms, stamps, to_utc_ms, cells: into, rates: &self.rates })
     }
 }
 

@@ -15,7 +15,7 @@ use counters::{Counter, Entity, EntityId, Kind, Recording};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use crate::{
-    Error,
+    Error, Zone,
     bus::{Bus, split_virtual_disk},
     cells::cells,
     joins::untie_paths,
@@ -175,6 +175,8 @@ fn no_header(name: &str, head: &[u8]) -> Error {
 pub(crate) struct Header {
     /// Cells of the header and of every whole row, without an empty one at the end.
     pub(crate) cells: usize,
+    /// The clock of the rows.
+    pub(crate) zone: Zone,
     /// The hosts, in the order in which they appear.
     pub(crate) hosts: Vec<Host>,
     host_index: BTreeMap<String, usize>,
@@ -259,7 +261,9 @@ impl Header {
         for (position, cell) in cells(line).enumerate() {
             header.cells += 1;
             empty_end = cell.is_empty();
-            if position > 0 && !cell.is_empty() {
+            if position == 0 {
+                header.zone = Zone::of(&text_of(cell));
+            } else if !cell.is_empty() {
                 header.add(position, &text_of(cell), &counters);
             }
         }

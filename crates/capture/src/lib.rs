@@ -11,6 +11,7 @@
 //! The crate sees `counters` only; whoever diagnoses, shows or reports a recording stands above.
 
 mod anonymize;
+mod beginning;
 pub mod bench;
 mod bus;
 mod catalogue;
@@ -40,6 +41,7 @@ mod time;
 mod vscsistats;
 mod worlds;
 mod writer;
+mod zone;
 
 pub use anonymize::{AnonymizeReport, Substitutes, anonymize};
 pub use cells::Damage;
@@ -66,3 +68,4 @@ pub use text::{read_output, read_text};
 pub use time::{Stamps, format_stamp, parse_stamp};
 pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};
 pub use writer::write_esxtop;
+pub use zone::Zone;

@@ -10,7 +10,8 @@ use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S};
 use memchr::memrchr;
 
 use crate::{
-    Error, FileReport, HostReport, Input, Limits, Progress, ReadReport, Stamps,
+    Error, FileReport, HostReport, Input, Limits, Progress, ReadReport, Stamps, Zone,
+    beginning::{is_rate, unmeasured},
     cells::{Damage, Layout, Rows},
     columns::Columns,
     header::{Header, HeaderLine, holds_header},
@@ -172,6 +173,8 @@ struct Body {
     end: u8,
     /// Of each wanted column, whether it is 0 in esxtop's first sample.
     is_rate: Vec<bool>,
+    /// The time of a first row without rates, which is left out.
+    first_ms: Option<i64>,
     times_ms: Vec<i64>,
     /// The line of each row in the file.
     lines: Vec<u64>,
@@ -241,13 +244,17 @@ impl Reader<'_> {
         let mut header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
         header.keep(&self.options.counters);
         let wanted = header.wanted();
-        let counter =
-            |&(_, host, place): &(usize, usize, usize)| header.hosts[host].columns[place].2;
-        let is_rate = |column| matches!(counter(column).info().unit, "1/s" | "MiB/s" | "ms");
+        let is_rate = |&(_, host, place): &(usize, usize, usize)| {
+            is_rate(header.hosts[host].columns[place].2)
+        };
+        if self.report.zone == Zone::Utc {
+            self.report.zone.clone_from(&header.zone);
+        }
         self.body = Some(Body {
             layout: Layout::new(header.cells, wanted.iter().map(|column| column.0)),
             end: line.end,
             is_rate: wanted.iter().map(is_rate).collect(),
+            first_ms: None,
             times_ms: Vec::new(),
             lines: Vec::new(),
             turned: Vec::new(),
@@ -267,6 +274,7 @@ impl Reader<'_> {
             self.begun = !part.rows.times_ms.is_empty();
             if body.is_first_sample(&part.rows) {
                 self.report.first_row_left_out = true;
+                body.first_ms = part.rows.times_ms.first().copied();
                 self.report.rows += 1;
                 part.rows = Rows { stamps: part.rows.stamps, ..Rows::default() };
             }
@@ -434,7 +442,10 @@ impl Body {
     }
 
     fn recordings(self, report: &mut FileReport) -> Vec<Recording> {
-        let (times_ms, lines) = (self.times_ms, self.lines);
+        let (mut times_ms, lines) = (self.times_ms, self.lines);
+        let to_utc_ms = self.header.zone.to_utc_ms(report.stamps);
+        times_ms.iter_mut().for_each(|time| *time = time.saturating_add(to_utc_ms));
+        let first_ms = self.first_ms.map(|time| time.saturating_add(to_utc_ms));
         let wanted = self.header.wanted();
         let mut hosts = self.header.hosts;
         let place = |column: usize| {
@@ -447,16 +458,18 @@ impl Body {
         self.columns.hand_over(&places, &mut recordings);
         let recordings = hosts.into_iter().map(|host| host.recording);
         let recordings = recordings.filter(|host| !host.entities().is_empty());
-        timed(recordings.collect(), times_ms, &lines, report)
+        timed(recordings.collect(), times_ms, &lines, report, first_ms)
     }
 }
 
-/// Gives the recordings of a file their times, without rows that are there twice.
+/// Gives the recordings of a file their times, without rows that are there twice and those of the first
+/// sample, which was at `first_ms`.
 fn timed(
     mut recordings: Vec<Recording>,
     mut times_ms: Vec<i64>,
     lines: &[u64],
     report: &mut FileReport,
+    first_ms: Option<i64>,
 ) -> Vec<Recording> {
     let repeats = |row: usize| {
         let same = |values: &[f64]| values[row].to_bits() == values[row - 1].to_bits();
@@ -468,8 +481,11 @@ fn timed(
     let is_fast = report.stamps != Stamps::Seconds || 2 * alike > times_ms.len();
     let is_dense = usual_step(&times_ms) < 1_000 * i64::from(SHORTEST_INTERVAL_S);
     let is_new = |row: &usize| is_fast || !is_alike(*row) || is_dense && !repeats(*row);
-    let rows: Vec<usize> = (0..times_ms.len()).filter(is_new).collect();
-    report.repeated_rows += times_ms.len() - rows.len();
+    let begin = first_ms
+        .map_or(0, |first_ms| unmeasured(&recordings, &times_ms, first_ms, is_fast || is_dense));
+    report.unmeasured_rows += begin;
+    let rows: Vec<usize> = (begin..times_ms.len()).filter(is_new).collect();
+    report.repeated_rows += times_ms.len() - begin - rows.len();
     if rows.len() < times_ms.len() {
         for recording in &mut recordings {
             recording.times_ms.clone_from(&times_ms);

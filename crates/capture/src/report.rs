@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use counters::{EntityId, Kind};
 
-use crate::{Check, Stamps, cells::Damage};
+use crate::{Check, Stamps, Zone, cells::Damage};
 
 /// Damaged rows that a report names; the others are counted.
 pub(crate) const ROWS_NAMED: usize = 20;
@@ -40,6 +40,9 @@ pub struct FileReport {
     /// Headers in the middle, where captures stand one behind the other; they are read like files
     /// of their own.
     pub further_headers: u64,
+    /// Rows at the beginning that show commands and no rates, though what completes next did not wait: the
+    /// first sample once more. They are left out.
+    pub unmeasured_rows: usize,
     /// Rows with the time of the row above, and its values where samples are more than one in 2 s; they
     /// are left out.
     pub repeated_rows: usize,
@@ -56,6 +59,9 @@ pub struct FileReport {
     pub text_before_header: Option<String>,
     /// How exact the times are.
     pub stamps: Stamps,
+    /// The clock of the times in the file, as its header says; where it is another one than UTC, they are
+    /// turned into that.
+    pub zone: Zone,
     /// What the ids of worlds tell of the version of ESXi.
     pub version: Option<VersionHint>,
     /// Why the data ended before the file did (a gzip file cut short).

@@ -9,9 +9,9 @@ use std::{collections::BTreeMap, io::Write, path::PathBuf};
 use counters::Recording;
 
 use crate::{
-    CopyReport, Error, Input, Limits, Progress, ReadOptions, Stamps,
+    CopyReport, Error, Input, Limits, Progress, ReadOptions, Stamps, Zone,
     copy::{Rewrite, Row, copy},
-    header::Header,
+    header::{Header, text_of},
     merge::is_same_host,
     parse_stamp,
 };
@@ -108,7 +108,7 @@ impl Sequence {
         out: &mut dyn Write,
         progress: Progress<'_>,
     ) -> Result<Vec<SequenceReport>, Error> {
-        let mut one = One { columns: &self.columns, last_ms: None, next: None };
+        let mut one = One { columns: &self.columns, to_utc_ms: 0, last_ms: None, next: None };
         let mut reports = Vec::new();
         for file in &self.files {
             let gone = || Error::new(&file.path.display().to_string(), "has changed meanwhile");
@@ -188,6 +188,8 @@ impl Rewrite for Span {
 /// The file that is made of all.
 struct One<'a> {
     columns: &'a [Vec<u8>],
+    /// How far its clock, which is that of the first file, is from UTC.
+    to_utc_ms: i64,
     /// The last instant of the files before; `None` for the first.
     last_ms: Option<i64>,
     /// The file on its way.
@@ -214,6 +216,7 @@ impl Rewrite for One<'_> {
         if self.last_ms.is_some() {
             return Ok(Vec::new());
         }
+        self.to_utc_ms = Zone::of(&text_of(cells[0])).to_utc_ms(Stamps::Seconds);
         let all = [cells[0]].into_iter().chain(self.columns.iter().map(Vec::as_slice));
         Ok(all.flat_map(|cell| [cell, b","]).flatten().copied().collect())
     }
@@ -232,7 +235,7 @@ impl Rewrite for One<'_> {
             }
         }
         next.last_ms = next.last_ms.max(Some(row.time_ms));
-        out.extend_from_slice(row.cells[0]);
+        out.extend_from_slice(&row.stamp(self.to_utc_ms));
         out.push(b',');
         for position in &next.positions {
             out.extend_from_slice(position.map_or(b"\"\"", |position| row.cells[position]));

@@ -8,7 +8,7 @@ use std::{
 };
 
 use capture::{
-    Capture, FileReport, HostReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop,
+    Capture, FileReport, HostReport, Progress, ReadOptions, ReadReport, Stamps, Zone, write_esxtop,
 };
 use counters::Recording;
 use diagnose::steers;
@@ -156,9 +156,25 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
             Some("times without date and hour: hours are counted from 1970-01-01 00:00")
         }
     };
+    let zone = match &report.zone {
+        Zone::Utc => None,
+        Zone::Other { name, west } => {
+            let name = if name.is_empty() { "another time zone" } else { name };
+            let side = if *west > 0 { "west" } else { "east" };
+            Some(format!("times of {}, {} min {side} of UTC: told in UTC", clean(name), west.abs()))
+        }
+        Zone::Unknown => {
+            Some("the header names no time zone: times are of the host's clock, told as UTC".into())
+        }
+    };
     let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
     let counts = [
         (further, "more header", "between the rows: captures one behind the other, joined in time"),
+        (
+            report.unmeasured_rows,
+            "row",
+            "at the beginning without rates, the first sample once more: left out",
+        ),
         (report.repeated_rows, "row", "with the time of the row above: left out"),
         (report.backward_steps, "step", "back in time: rows are put in the order of time"),
     ];
@@ -189,7 +205,7 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
         let all = counted(lines.len(), what);
         Some(format!("{all} {of}, the first in line {first}: {then}"))
     });
-    stamps.map(str::to_owned).into_iter().chain(counts).chain(jumps).collect()
+    stamps.map(str::to_owned).into_iter().chain(zone).chain(counts).chain(jumps).collect()
 }
 
 /// A file for each host to write to, for [`write()`].

@@ -466,3 +466,70 @@ fn the_command_to_record_says_what_is_missing() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     insta::assert_snapshot!(said.out);
 }
+
+/// A capture of one device with eight commands outstanding, 1,600 a second at 5 ms, by a clock: the first sample
+/// `firsts` times, 5 s apart.
+fn one_device(zone: &str, firsts: usize) -> String {
+    let columns = [
+        ("Device Q Depth", "64", "64"),
+        ("Active Commands", "8", "8"),
+        ("Queued Commands", "0", "0"),
+        ("Commands/sec", "0.00", "1600.00"),
+        ("Average Driver MilliSec/Command", "0.00", "5.00"),
+        ("Average Guest MilliSec/Command", "0.00", "5.00"),
+    ];
+    let mut text = format!("\"(PDH-CSV 4.0) {zone}\"");
+    for (column, ..) in columns {
+        text += &format!(",\"\\\\esx\\Physical Disk SCSI Device(naa.1)\\{column}\"");
+    }
+    for row in 0..firsts + 12 {
+        let seconds = 5 * row;
+        text += &format!("\n\"03/02/2026 10:{:02}:{:02}\"", seconds / 60, seconds % 60);
+        for (_, first, busy) in columns {
+            text += &format!(",\"{}\"", if row < firsts { first } else { busy });
+        }
+    }
+    text + "\n"
+}
+
+#[test]
+fn the_first_sample_once_more_is_no_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("esx.csv");
+    for (firsts, left_out) in [(1, None), (2, Some("1 row at")), (3, Some("2 rows at"))] {
+        std::fs::write(&file, one_device("(UTC)(0)", firsts)).unwrap();
+        let said = kavg(&["diagnose", file.to_str().unwrap(), "--no-simulate"]);
+        assert!(!said.out.contains("does not answer"), "{firsts}: {}", said.out);
+        let told = " the beginning without rates, the first sample once more: left out";
+        let told = left_out.map(|rows| format!("{rows}{told}"));
+        assert_eq!(said.err.contains("once more"), told.is_some(), "{}", said.err);
+        assert!(told.is_none_or(|told| said.err.contains(&told)), "{}", said.err);
+    }
+}
+
+#[test]
+fn times_of_another_clock_are_told_in_utc_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("esx.csv");
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, one_device("(Eastern Standard Time)(300)", 1)).unwrap();
+    let note = "times of Eastern Standard Time, 300 min west of UTC: told in UTC";
+    let info = kavg(&["capture", "info", name]);
+    assert!(
+        info.out.contains("from 03/02/2026 15:00:05 to 03/02/2026 15:01:00 UTC"),
+        "{}",
+        info.out
+    );
+    assert!(info.out.contains(note), "{}", info.out);
+    let diagnosed = kavg(&["diagnose", name, "--no-simulate", "--html", "-"]);
+    assert!(diagnosed.out.contains("2026-03-02 15:00:00 to 15:01:00 UTC"), "{}", diagnosed.out);
+    assert!(diagnosed.out.contains(note) && diagnosed.err.contains(note), "{}", diagnosed.err);
+    let text = kavg(&["diagnose", name, "--no-simulate"]).out;
+    assert!(text.contains("2026-03-02 15:00:00 to 15:01:00 UTC"), "{text}");
+    let json = kavg(&["diagnose", name, "--no-simulate", "--json"]).out;
+    assert!(json.contains("\"from_ms\": 1772463600000"), "{json}");
+    std::fs::write(&file, one_device("", 1)).unwrap();
+    let info = kavg(&["capture", "info", name]).out;
+    assert!(info.contains("times are of the host's clock, told as UTC"), "{info}");
+    assert!(info.contains("from 03/02/2026 10:00:05"), "{info}");
+}

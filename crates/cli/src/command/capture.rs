@@ -65,7 +65,7 @@ struct Cut {
     /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The first instant, as `03/02/2026 10:00:00`
+    /// The first instant, in UTC, as `03/02/2026 10:00:00`
     #[arg(long, value_name = "TIME", value_parser = instant)]
     from: Option<i64>,
     /// The last instant

@@ -48,7 +48,7 @@ pub(crate) struct Whatif {
     /// several are one change together, in force after the reboots they need
     #[arg(long, value_name = "LINE", required_unless_present = "scenario")]
     set: Vec<Line>,
-    /// The first instant of what is simulated, as `03/02/2026 10:00:00` [default: the worst
+    /// The first instant of what is simulated, in UTC, as `03/02/2026 10:00:00` [default: the worst
     /// finding's window]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     from: Option<i64>,
