@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{DeviceId, MILLISECOND, PathId, Time, sorted::sort};
-use engine::{Event, Object};
+use counters::{DeviceId, MILLISECOND, PathId, Time, VdiskId, sorted::sort};
+use engine::{Event, HostConfig, Object};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use scenario::{Action, DownPaths, Face, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged};
@@ -96,6 +96,30 @@ impl Course {
         keep_from(&mut course.silent, window.from);
         keep_from(&mut course.lost, window.from);
         course
+    }
+
+    /// The limits of the disks of its VM on the device where these hold all of them together, to their sum, and
+    /// only where each has one: before ESXi 6.0 they have one world [PFS, DOC50].
+    pub(crate) fn limits_together(
+        &self,
+        config: &HostConfig,
+        id: VdiskId,
+    ) -> Option<Vec<Option<u32>>> {
+        let disk = &config.vdisks[id.index()];
+        let of_world = config
+            .vdisks
+            .iter()
+            .zip(&self.limits)
+            .filter(|(other, _)| (other.vm, other.device) == (disk.vm, disk.device));
+        let together = || of_world.map(|(_, limit)| *limit).collect::<Vec<_>>();
+        let of_several = || Some(together()).filter(|together| together.len() > 1);
+        if config.version.schedules_per_file() { None } else { of_several() }
+    }
+
+    /// Whether a virtual disk may have so many I/Os a second and no more.
+    pub(crate) fn is_limited(&self, config: &HostConfig, id: VdiskId) -> bool {
+        let is_whole = |limits: Vec<Option<u32>>| limits.iter().all(Option::is_some);
+        self.limits[id.index()].is_some() && self.limits_together(config, id).is_none_or(is_whole)
     }
 
     /// Lines of the host's log in the window.

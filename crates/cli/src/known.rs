@@ -210,17 +210,15 @@ pub(crate) fn facts(
             .facts()
         })
         .collect();
-    tell_of_all(&mut facts);
+    share_disks(&mut facts);
     facts
 }
 
-/// Tells each of several hosts of the virtual disks of all: the array that they share may be full of others'.
-fn tell_of_all(facts: &mut [Facts]) {
-    if facts.len() > 1 {
-        let disks = facts.iter().flat_map(|host| host.vdisks.clone());
-        let all = Arc::new(disks.collect());
-        facts.iter_mut().for_each(|host| host.vdisks_of_all = Arc::clone(&all));
-    }
+/// Gives each host the virtual disks of all: the array that they share may be full of others'.
+fn share_disks(facts: &mut [Facts]) {
+    let own = facts.iter_mut().map(|host| Arc::unwrap_or_clone(std::mem::take(&mut host.vdisks)));
+    let all = Arc::new(own.flatten().collect());
+    facts.iter_mut().for_each(|host| host.vdisks = Arc::clone(&all));
 }
 
 /// One host over one window.
@@ -260,12 +258,14 @@ impl Known<'_> {
             devices: devices
                 .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
                 .collect(),
-            vdisks: vdisks
-                .map(|(disk, id)| {
-                    let vm = &config.vms[disk.vm.index()].name;
-                    (format!("{vm}:{}", disk.name), self.vdisk(VdiskId(id)))
-                })
-                .collect(),
+            vdisks: Arc::new(
+                vdisks
+                    .map(|(disk, id)| {
+                        let vm = &config.vms[disk.vm.index()].name;
+                        (format!("{vm}:{}", disk.name), self.vdisk(VdiskId(id)))
+                    })
+                    .collect(),
+            ),
             drivers: adapters
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
                 .collect(),
@@ -477,24 +477,12 @@ impl Known<'_> {
         (config.depth_mode == DepthMode::SumOfActivePaths).then_some(adapter.lun_depth)
     }
 
-    /// The limits of the disks of its VM on the device where these hold all of them together, to their sum, and
-    /// only where each has one: before ESXi 6.0 they have one world [PFS, DOC50].
-    fn limits_together(&self, id: VdiskId) -> Option<Vec<Option<u32>>> {
-        let Host { config, .. } = self.host;
-        let disk = &config.vdisks[id.index()];
-        let limits = config.vdisks.iter().zip(&self.course.limits);
-        let of_world =
-            limits.filter(|(other, _)| (other.vm, other.device) == (disk.vm, disk.device));
-        let together: Vec<_> = of_world.map(|(_, limit)| *limit).collect();
-        (!config.version.schedules_per_file() && together.len() > 1).then_some(together)
-    }
-
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
         let config = &self.host.config;
         let (disk, target) = (&config.vdisks[id.index()], &self.host.targets[id.index()]);
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
-        let together = self.limits_together(id);
+        let together = self.course.limits_together(config, id);
         let limit_together = together.map(|limits| limits.into_iter().sum::<Option<u32>>());
         VdiskFacts {
             depth: lasting(before.0, limits.0),

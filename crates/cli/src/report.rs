@@ -37,7 +37,9 @@ pub(crate) struct Layout {
 
 impl Report {
     pub(crate) fn new(scenario: Scenario, outcome: Outcome) -> Self {
-        let stacks = outcome.windows.iter().map(|views| stack::of_run(&scenario, views)).collect();
+        let windows = scenario.windows.iter().zip(&outcome.windows);
+        let stacks =
+            windows.map(|(window, views)| stack::of_run(&scenario, window, views)).collect();
         let verdicts = scenario.windows.iter().map(|_| OnceCell::new()).collect();
         Self { scenario, outcome, stacks, verdicts }
     }

@@ -4,25 +4,27 @@
 use std::collections::BTreeMap;
 
 use counters::{
-    Counter, DeviceId, DeviceKind, EntityId, GateCounters, IoTotals, Kind, Occupancy, VdiskCounters,
+    Counter, DeviceId, DeviceKind, EntityId, GateCounters, IoTotals, Kind, Occupancy,
+    VdiskCounters, VdiskId,
 };
 use engine::DeviceLimits;
 use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
 use model::Service;
-use scenario::{Host, Scenario};
+use scenario::{Host, Scenario, Window};
 use sim::WindowView;
 
 use crate::{
     application,
+    course::Course,
     known::{mean_ms, switch_ms},
     text::whole,
 };
 
 /// The stack of all hosts over one window; `views` has one view for each host.
-pub(crate) fn of_run(scenario: &Scenario, views: &[WindowView]) -> Stack {
+pub(crate) fn of_run(scenario: &Scenario, window: &Window, views: &[WindowView]) -> Stack {
     let mut parts = Parts::default();
-    for (host, view) in scenario.hosts.iter().zip(views) {
-        let rows = Rows::new(scenario, host, view);
+    for (index, view) in views.iter().enumerate() {
+        let rows = Rows::new(scenario, index, window, view);
         rows.disks(&mut parts);
         rows.devices(&mut parts);
         rows.adapters(&mut parts);
@@ -155,6 +157,7 @@ struct Rows<'a> {
     scenario: &'a Scenario,
     host: &'a Host,
     view: &'a WindowView,
+    course: Course,
     recording: Measured,
     /// The places of the virtual disks on each device.
     disks: BTreeMap<usize, Vec<usize>>,
@@ -164,7 +167,9 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(scenario: &'a Scenario, host: &'a Host, view: &'a WindowView) -> Self {
+    fn new(scenario: &'a Scenario, index: usize, window: &Window, view: &'a WindowView) -> Self {
+        let host = &scenario.hosts[index];
+        let course = Course::of(scenario, index, window);
         let recording = Measured::of(view.recording.clone());
         let named = |(id, entity): (u32, &'a counters::Entity)| {
             ((entity.kind, entity.name.as_str()), EntityId(id))
@@ -176,7 +181,7 @@ impl<'a> Rows<'a> {
         for (index, disk) in host.config.vdisks.iter().enumerate() {
             disks.entry(disk.device.index()).or_default().push(index);
         }
-        Self { scenario, host, view, recording, disks, ids, prefix }
+        Self { scenario, host, view, course, recording, disks, ids, prefix }
     }
 
     fn id(&self, kind: Kind, name: &str) -> Option<EntityId> {
@@ -334,9 +339,8 @@ impl<'a> Rows<'a> {
     /// Whether a disk on a device may have so many I/Os a second and no more: its I/Os wait here
     /// although slots are free.
     fn has_iops_limit(&self, device: usize) -> bool {
-        let vdisks = &self.host.config.vdisks;
         let mut disks = self.disks.get(&device).into_iter().flatten();
-        disks.any(|disk| vdisks[*disk].allocation.limit_iops.is_some())
+        disks.any(|disk| self.course.is_limited(&self.host.config, VdiskId::new(*disk)))
     }
 
     /// Adds a device's time below the host to its array: all of it, and what the array reports; the commands there are

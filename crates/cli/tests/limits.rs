@@ -63,3 +63,23 @@ fn limits_that_hold_together_are_told_as_their_sum() {
     let limit = "by its IOPS limit of 100, 200 with its VM's other disks there: ";
     assert!(named[0].contains(limit), "{named:?}");
 }
+
+/// The queue of the device in the picture.
+#[test]
+fn a_queue_is_called_limited_only_where_a_limit_acts() {
+    let name = |esxi: &str, of_second: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("made.toml");
+        fs::write(&file, format!("esxi = \"{esxi}\"\n{TWO}{of_second}")).unwrap();
+        let run = json(&["run", file.to_str().unwrap(), "--json"]);
+        let levels = run["windows"][0]["stack"]["levels"].as_array().unwrap().clone();
+        let device = levels.into_iter().find(|level| level["kind"] == "device").unwrap();
+        device["queues"][0]["name"].as_str().unwrap().to_owned()
+    };
+    for (esxi, of_second, is_limited) in
+        [("5.5", "", false), ("5.5", "limit = 100", true), ("6.0", "", true)]
+    {
+        let name = name(esxi, of_second);
+        assert_eq!(name.ends_with(" (IOPS limit)"), is_limited, "{esxi} {of_second}: {name}");
+    }
+}

@@ -476,10 +476,9 @@ pub struct Facts {
     pub esxi_version: Option<Version>,
     /// By the name of the device.
     pub devices: BTreeMap<String, DeviceFacts>,
-    /// By the name of its row: `sql01:scsi0:1`.
-    pub vdisks: BTreeMap<String, VdiskFacts>,
-    /// Those of all hosts of a simulation, in which no two VMs have one name; empty where that is one host.
-    pub vdisks_of_all: Arc<BTreeMap<String, VdiskFacts>>,
+    /// By the name of its row: `sql01:scsi0:1`. Hosts of a simulation, in which no two VMs have one name, share
+    /// those of all.
+    pub vdisks: Arc<BTreeMap<String, VdiskFacts>>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
     /// The name of the datastore on each device.
@@ -491,8 +490,7 @@ pub struct Facts {
 impl Facts {
     /// What is known of virtual disks, be they of other hosts.
     pub(crate) fn disks(&self) -> impl Iterator<Item = (&String, &VdiskFacts)> {
-        let is_one = self.vdisks_of_all.is_empty();
-        (if is_one { &self.vdisks } else { &*self.vdisks_of_all }).iter()
+        self.vdisks.iter()
     }
 
     /// What is known of a device.

@@ -1,6 +1,8 @@
 //! A bench for the tests: recordings made by hand. VMs on devices are described by what esxtop
 //! would print for their worlds; the rows of devices, paths, adapters and virtual disks follow.
 
+use std::sync::Arc;
+
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 use knobs::GuestOs;
 use levels::Measured;
@@ -87,7 +89,8 @@ pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
         short_of_units: None,
         asks_iops: None,
     };
-    Facts { vdisks: [(disk.into(), known)].into(), ..Facts::default() }
+    let vdisks = Arc::new([(disk.into(), known)].into());
+    Facts { vdisks, ..Facts::default() }
 }
 
 impl Bench {

@@ -1,7 +1,7 @@
 //! Random hosts for tests: drivers, versions, depths, path policies, guests and several troubles at
 //! once, each host from its seed; and what outputs of esxcli or a simulation would say of it.
 
-use std::{env, fmt::Write};
+use std::{env, fmt::Write, sync::Arc};
 
 use counters::{DeviceId, DeviceKind};
 use diagnose::{DeviceFacts, Facts, PathFacts, VdiskFacts};
@@ -379,7 +379,7 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             short_of_units: None,
             asks_iops: None,
         };
-        facts.vdisks.insert(format!("{vm}:{}", disk.name), known);
+        Arc::make_mut(&mut facts.vdisks).insert(format!("{vm}:{}", disk.name), known);
     }
 }
 
