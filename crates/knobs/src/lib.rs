@@ -27,6 +27,7 @@ mod query;
 mod refusal;
 mod setting;
 mod show;
+mod unsimulated;
 mod vcenter;
 mod vendor;
 mod version;
@@ -58,6 +59,7 @@ pub use setting::{
     Target, TargetId,
 };
 pub use show::{show_device, show_option, show_parameters};
+pub use unsimulated::{OtherDriver, OtherOption, Place};
 pub use vcenter::{ENABLED, THRESHOLD};
 pub use vendor::VendorAdvice;
 pub use version::Version;

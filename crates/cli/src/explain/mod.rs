@@ -1,14 +1,16 @@
 //! What an administrator asks about one setting, one counter or one finding, answered in full: what
 //! it is, when it acts, its default and range, how to read and set it, what to leave alone.
 //!
-//! The words are data, one table per noun (`settings`, `disks`, `counters`, `causes`, `topics`). A number
+//! The words are data, one table per noun (`settings`, `disks`, `unsimulated`, `counters`, `causes`, `topics`, `screens`). A number
 //! that the tables of `knobs`, `counters` or `diagnose` have comes from there.
 
 pub(crate) mod causes;
 pub(crate) mod counters;
 mod disks;
+mod screens;
 mod settings;
 pub(crate) mod topics;
+mod unsimulated;
 
 use std::fmt::Write;
 
@@ -38,7 +40,10 @@ pub(crate) fn articles() -> Vec<Article> {
 
 /// Those of settings.
 pub(crate) fn of_settings() -> Vec<Article> {
-    [settings::articles(), disks::articles()].into_iter().flatten().collect()
+    [settings::articles(), disks::articles(), unsimulated::articles()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 impl Article {

@@ -382,6 +382,11 @@ fn path_policy() -> Article {
             "VMW_PSP_FIXED",
             "VMW_PSP_MRU",
             "latency policy",
+            "IOOperation Limit",
+            "Byte Limit",
+            "Limit Type",
+            "Latency Evaluation Interval",
+            "Number Of Sampling IOs Per Path",
         ]),
         title: "Path policy: VMW_PSP_FIXED, VMW_PSP_MRU, VMW_PSP_RR".into(),
         sections: vec![

@@ -4,14 +4,14 @@
 use ::counters::SECOND;
 use knobs::{Advanced, GuestOs};
 
-use super::Article;
+use super::{Article, screens::SCREENS};
 
 /// The words of a topic.
-struct Topic {
-    names: &'static [&'static str],
-    title: &'static str,
+pub(super) struct Topic {
+    pub(super) names: &'static [&'static str],
+    pub(super) title: &'static str,
     /// Heading and text.
-    sections: &'static [(&'static str, &'static str)],
+    pub(super) sections: &'static [(&'static str, &'static str)],
 }
 
 /// Every topic.
@@ -21,12 +21,20 @@ pub(crate) fn articles() -> Vec<Article> {
         title: topic.title.into(),
         sections: topic.sections.iter().map(|(head, text)| (*head, (*text).into())).collect(),
     };
-    [lost_paths()].into_iter().chain(TOPICS.iter().map(article)).collect()
+    [lost_paths()].into_iter().chain(TOPICS.iter().chain(SCREENS).map(article)).collect()
 }
 
 fn lost_paths() -> Article {
     let timer = Advanced::ApdTimeout.info();
-    let names = ["APD", "PDL", "all paths down", "permanent device loss"];
+    let names = [
+        "APD",
+        "PDL",
+        "all paths down",
+        "permanent device loss",
+        "TimeOutValue",
+        "disk timeout",
+        "guest timeout",
+    ];
     Article {
         names: names.map(Into::into).to_vec(),
         title: "APD and PDL: all paths down, permanent device loss".into(),
@@ -137,6 +145,14 @@ const TOPICS: &[Topic] = &[
             "port binding",
             "FCoE",
             "R2T",
+            "InitialR2T",
+            "MaxOutstandingR2T",
+            "ImmediateData",
+            "FirstBurst",
+            "MaxBurst",
+            "MaxRecvDataSegment",
+            "CmdSN",
+            "MaxCmdSN",
         ],
         title: "Transport: what is between host and array",
         sections: &[
@@ -260,7 +276,14 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["vscsiStats"],
+        names: &[
+            "vscsiStats",
+            "worldGroupID",
+            "ioLength",
+            "seekDistance",
+            "outstandingIOs",
+            "interarrival",
+        ],
         title: "vscsiStats: histograms of a virtual disk",
         sections: &[
             (
