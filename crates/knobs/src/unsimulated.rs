@@ -158,7 +158,8 @@ impl OtherOption {
             "Disk.VSCSIHaltPollInterval",
             "5",
             "",
-            "By its name, microseconds between polls of virtual adapters by a CPU that would halt; from 7.0 U1 on [LAMW].",
+            "By its name, microseconds between polls of virtual adapters by a CPU that would halt; from 7.0 U1 on \
+            [LAMW].",
         ),
         option(
             "Disk.VSCSIMaxTransLen",
@@ -296,7 +297,8 @@ impl OtherDriver {
             modules: &["iscsi_vmk"],
             what: "software iSCSI",
             parameter: Some("iscsivmk_HostQDepth"),
-            depths: "Commands of the whole adapter, which is AQLEN: 1,024. iscsivmk_LunQDepth is the one of a device [ELA].",
+            depths: "Commands of the whole adapter, which is AQLEN: 1,024. iscsivmk_LunQDepth is the one of a device \
+            [ELA].",
         },
         Self {
             modules: &["lpfc"],
@@ -309,7 +311,8 @@ impl OtherDriver {
             modules: &["brcmfcoe"],
             what: "Emulex FCoE",
             parameter: Some("brcmfcoe_hba_queue_depth"),
-            depths: "Commands of the whole adapter, whose default no source says; brcmfcoe_lun_queue_depth is the one of a device.",
+            depths: "Commands of the whole adapter, whose default no source says; brcmfcoe_lun_queue_depth is the one \
+            of a device.",
         },
     ];
 }

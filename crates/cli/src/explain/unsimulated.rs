@@ -46,7 +46,8 @@ fn option(option: &OtherOption) -> Article {
             ("Default", format!("{}.", option.default)),
             ("Range", told(option.range)),
             ("Read it", read),
-            ("In kavg", "kavg does not simulate it: no line sets it there, and no rule of the diagnosis knows it.".into()),
+            ("In kavg", "kavg does not simulate it: no line sets it there, and no rule of the diagnosis knows \
+            it.".into()),
             ("Leave alone", "Unless the array's vendor or VMware's support asks for it.".into()),
         ],
     }
