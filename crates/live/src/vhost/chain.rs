@@ -18,7 +18,7 @@ pub(super) const DESCRIPTOR: usize = 16;
 /// Bytes of the head of a request.
 pub(super) const HEAD: usize = 16;
 
-/// A chain that was walked. Its parts are kept by whoever had it walked: first those that are read behind the head, then
+/// A chain that was walked. Its parts are with whoever had it walked: first those that are read behind the head, then
 /// those that are written. None of them is empty.
 #[derive(Debug)]
 pub(super) struct Chain {
@@ -86,12 +86,14 @@ impl Chain {
     /// Takes off a part what of it belongs to the head.
     fn take_head(&mut self, memory: &mut Reader<'_>, part: &mut Part) -> Option<()> {
         let bytes = (HEAD - self.head_bytes).min(part.bytes as usize);
-        if bytes == HEAD {
+        match bytes {
+            0 => return Some(()),
             // Guests have it in one piece.
-            self.head = memory.get::<u128>(part.at)?.to_ne_bytes();
-        } else {
-            let into = &mut self.head[self.head_bytes..][..bytes];
-            memory.read(part.at, into).then_some(())?;
+            HEAD => self.head = memory.get::<u128>(part.at)?.to_ne_bytes(),
+            _ => {
+                let into = &mut self.head[self.head_bytes..][..bytes];
+                memory.read(part.at, into).then_some(())?;
+            }
         }
         self.head_bytes += bytes;
         *part = Part { at: part.at.unchecked_add(bytes as u64), bytes: part.bytes - bytes as u32 };

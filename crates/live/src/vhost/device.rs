@@ -64,6 +64,10 @@ pub(crate) struct Device {
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     /// Records for the next requests. All are of the memory that the guest has now: that of others is to be unmapped.
+    #[expect(
+        clippy::vec_box,
+        reason = "a record goes to an I/O and comes back as it is, in its box"
+    )]
     spare: Vec<Box<Lent>>,
     held: usize,
     /// The ring that is looked at first.
