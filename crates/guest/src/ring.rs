@@ -7,7 +7,10 @@ use std::{
 };
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::{
+    Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+    VolatileSlice,
+};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::{
@@ -80,11 +83,22 @@ impl Ring {
     }
 
     fn get<T: vm_memory::AtomicAccess>(&self, at: GuestAddress) -> T {
-        self.memory.load(at, Ordering::Acquire).expect("it is in the guest's own memory")
+        let word =
+            self.word(at, size_of::<T>()).and_then(|word| word.load(0, Ordering::Acquire).ok());
+        word.expect("it is in the guest's own memory")
     }
 
     fn put<T: vm_memory::AtomicAccess>(&self, at: GuestAddress, value: T) {
-        self.memory.store(value, at, Ordering::Release).expect("it is in the guest's own memory");
+        let word = self.word(at, size_of::<T>());
+        let stored = word.and_then(|word| word.store(value, 0, Ordering::Release).ok());
+        stored.expect("it is in the guest's own memory");
+    }
+
+    /// A word of the memory, which is one region. The library walks regions for each: that was most of what a guest
+    /// did for an I/O.
+    fn word(&self, at: GuestAddress, bytes: usize) -> Option<VolatileSlice<'_>> {
+        let region = self.memory.find_region(at)?;
+        region.get_slice(region.to_region_addr(at)?, bytes).ok()
     }
 
     fn fill(&self, at: GuestAddress, bytes: &[u8]) {

@@ -1,49 +1,71 @@
 //! Reading and writing the memory of a guest. It stands below the rings and what guests lend.
 //!
 //! The library walks a range region by region, by an iterator for each word; that took a third of the time of an I/O
-//! from nothing. Nearly everything is in one region, and there it is looked up once; what is in two goes the library's way.
+//! from nothing. Nearly everything is in one region, and there it is looked up once; what is in two goes the library's
+//! way. The library's own look-up of one is a chain of calls: 80 instructions where these are 20.
 
 use std::sync::atomic::Ordering;
 
 use vm_memory::{
     AtomicAccess, ByteValued, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
-    VolatileMemory,
+    GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, VolatileMemory, VolatileSlice,
 };
+
+/// What is in one region.
+#[inline]
+pub(crate) fn slice(
+    map: &GuestMemoryMmap,
+    at: GuestAddress,
+    bytes: usize,
+) -> Option<VolatileSlice<'_>> {
+    slice_of(map.find_region(at)?, at, bytes)
+}
+
+/// What is in this region.
+#[inline]
+pub(crate) fn slice_of(
+    region: &GuestRegionMmap,
+    at: GuestAddress,
+    bytes: usize,
+) -> Option<VolatileSlice<'_>> {
+    let offset = at.0.checked_sub(region.start_addr().0)?;
+    region.get_slice(MemoryRegionAddress(offset), bytes).ok()
+}
 
 /// Reads as many bytes as there is room for; whether they are there.
 pub(crate) fn read(map: &GuestMemoryMmap, at: GuestAddress, into: &mut [u8]) -> bool {
-    match map.get_slice(at, into.len()) {
-        Ok(slice) => slice.copy_to(into) == into.len(),
-        Err(_) => map.read_slice(into, at).is_ok(),
+    match slice(map, at, into.len()) {
+        Some(slice) => slice.copy_to(into) == into.len(),
+        None => map.read_slice(into, at).is_ok(),
     }
 }
 
 /// Writes bytes; whether all have a place.
 pub(crate) fn write(map: &GuestMemoryMmap, at: GuestAddress, bytes: &[u8]) -> bool {
-    match map.get_slice(at, bytes.len()) {
-        Ok(slice) => {
+    match slice(map, at, bytes.len()) {
+        Some(slice) => {
             slice.copy_from(bytes);
             true
         }
-        Err(_) => map.write_slice(bytes, at).is_ok(),
+        None => map.write_slice(bytes, at).is_ok(),
     }
 }
 
 /// Reads a value, which the guest may be writing meanwhile.
 #[inline]
 pub(crate) fn get<T: ByteValued>(map: &GuestMemoryMmap, at: GuestAddress) -> Option<T> {
-    match map.get_slice(at, size_of::<T>()) {
-        Ok(slice) => slice.get_ref(0).ok().map(|place| place.load()),
-        Err(_) => map.read_obj(at).ok(),
+    match slice(map, at, size_of::<T>()) {
+        Some(slice) => slice.get_ref(0).ok().map(|place| place.load()),
+        None => map.read_obj(at).ok(),
     }
 }
 
 /// Writes one.
 #[inline]
 pub(crate) fn put<T: ByteValued>(map: &GuestMemoryMmap, at: GuestAddress, value: T) -> Option<()> {
-    match map.get_slice(at, size_of::<T>()) {
-        Ok(slice) => slice.get_ref(0).ok().map(|place| place.store(value)),
-        Err(_) => map.write_obj(value, at).ok(),
+    match slice(map, at, size_of::<T>()) {
+        Some(slice) => slice.get_ref(0).ok().map(|place| place.store(value)),
+        None => map.write_obj(value, at).ok(),
     }
 }
 
@@ -54,7 +76,7 @@ pub(crate) fn load<T: AtomicAccess>(
     at: GuestAddress,
     order: Ordering,
 ) -> Option<T> {
-    map.get_slice(at, size_of::<T>()).ok()?.load(0, order).ok()
+    slice(map, at, size_of::<T>())?.load(0, order).ok()
 }
 
 /// Writes one at once.
@@ -65,7 +87,7 @@ pub(crate) fn store<T: AtomicAccess>(
     at: GuestAddress,
     order: Ordering,
 ) -> Option<()> {
-    map.get_slice(at, size_of::<T>()).ok()?.store(value, 0, order).ok()
+    slice(map, at, size_of::<T>())?.store(value, 0, order).ok()
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl Rings {
     fn pass(&mut self) {
         let Self { guests, buffers, epoll, clock, look_at } = self;
         let mut any = false;
-        let Some(key) = guests.at(0) else { return };
+        let Some((key, _)) = guests.at(0) else { return };
         while let Some(asked) = guests.pull(key, buffers) {
             any = true;
             guests.answer(key, asked, Status::Good, buffers);

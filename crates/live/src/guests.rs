@@ -95,20 +95,15 @@ impl Guests {
         self.places.len()
     }
 
-    /// The key of the guest at a place.
-    pub(crate) fn at(&self, place: usize) -> Option<u64> {
-        Some(self.places[place].as_ref()?.key)
+    /// The guest at a place: its key, and its disk.
+    pub(crate) fn at(&self, place: usize) -> Option<(u64, VdiskId)> {
+        let guest = self.places[place].as_ref()?;
+        Some((guest.key, guest.vdisk))
     }
 
     /// Whether there is no client. A disk is there even if nobody uses it.
     pub(crate) fn is_empty(&self) -> bool {
         self.places.iter().flatten().all(|guest| matches!(guest.front, Front::Vhost(_)))
-    }
-
-    /// The disk of one.
-    pub(crate) fn vdisk(&self, key: u64) -> Option<VdiskId> {
-        let guest = self.places.get(place(key))?.as_ref()?;
-        (guest.key == key).then_some(guest.vdisk)
     }
 
     /// Its socket has something, or room, or it has kicked.

@@ -8,7 +8,7 @@
 use std::{fmt::Debug, ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
-use vm_memory::{Address, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+use vm_memory::{Address, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, VolatileSlice};
 
 use crate::access;
 
@@ -22,8 +22,8 @@ pub(crate) struct Part {
     pub(crate) bytes: u32,
 }
 
-/// Parts of a request: one or two for most of them, which need no memory of their own.
-pub(crate) type Parts = SmallVec<[Part; 2]>;
+/// Parts of a request: a few for most of them, which need no memory of their own.
+pub(crate) type Parts = SmallVec<[Part; 4]>;
 
 /// Where bytes are in the daemon, and how many.
 pub(crate) type Span = (*mut u8, usize);
@@ -36,7 +36,7 @@ pub(crate) trait Lender: Debug + Send + Sync {
     fn map(&self) -> &GuestMemoryMmap;
 }
 
-/// What a guest has lent.
+/// What a guest has lent: a record that serves one request after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
     lender: Arc<dyn Lender>,
@@ -45,21 +45,51 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// Parts that begin and end at multiples of `align`; the parts themselves where that is not so.
-    /// They are in the memory of the lender.
-    pub(crate) fn new(lender: Arc<dyn Lender>, parts: Parts, align: u32) -> Result<Self, Parts> {
+    /// Nothing yet.
+    pub(crate) fn new(lender: Arc<dyn Lender>) -> Self {
+        Self { lender, parts: Parts::new(), len: 0 }
+    }
+
+    /// Whether that one has lent it.
+    pub(crate) fn is_of<L: Lender>(&self, lender: &Arc<L>) -> bool {
+        Arc::as_ptr(&self.lender).cast::<()>() == Arc::as_ptr(lender).cast()
+    }
+
+    /// The parts, all of them in the memory of the lender. Once they are there, it is to be [measured](Self::measure).
+    pub(crate) const fn parts_mut(&mut self) -> &mut Parts {
+        &mut self.parts
+    }
+
+    /// Finds out how many bytes there are.
+    pub(crate) fn measure(&mut self) {
+        self.len = self.parts.iter().map(|part| part.bytes as usize).sum();
+    }
+
+    /// Nothing is lent any longer. Room for more parts than most requests have is not kept.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        match self.parts.spilled() {
+            true => self.parts = Parts::new(),
+            false => self.parts.clear(),
+        }
+    }
+
+    /// Whether the parts can be lent as they are: they begin and end at multiples of `align`.
+    pub(crate) fn is_aligned(&self, align: u32) -> bool {
         let is_aligned =
             |part: &Part| (part.at.0 | u64::from(part.bytes)) & u64::from(align - 1) == 0;
-        if parts.len() > LENT_MAX || !parts.iter().all(is_aligned) {
-            return Err(parts);
-        }
-        let len = parts.iter().map(|part| part.bytes as usize).sum();
-        Ok(Self { lender, parts, len })
+        self.parts.len() <= LENT_MAX && self.parts.iter().all(is_aligned)
     }
 
     /// How many bytes.
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Writes a byte that is no part of it: how its request ended.
+    pub(crate) fn write_status(&self, at: GuestAddress, status: u8) {
+        // It was looked up with the parts.
+        let _ = access::put(self.lender.map(), at, status);
     }
 
     /// So many of the bytes.
@@ -104,10 +134,20 @@ impl Lent {
     /// as long as this lives.
     pub(crate) fn spans(&self, range: Range<usize>) -> Spans {
         let map = self.lender.map();
-        let slices = self.pieces(range).flat_map(|part| {
-            GuestMemoryBackend::get_slices(map, part.at, part.bytes as usize).flatten()
-        });
-        slices.map(|slice| (slice.ptr_guard_mut().as_ptr(), slice.len())).collect()
+        let mut spans = Spans::new();
+        let mut add = |slice: VolatileSlice<'_>| {
+            spans.push((slice.ptr_guard_mut().as_ptr(), slice.len()));
+        };
+        for part in self.pieces(range) {
+            let bytes = part.bytes as usize;
+            match access::slice(map, part.at, bytes) {
+                Some(slice) => add(slice),
+                None => {
+                    GuestMemoryBackend::get_slices(map, part.at, bytes).flatten().for_each(&mut add)
+                }
+            }
+        }
+        spans
     }
 }
 
@@ -136,8 +176,11 @@ pub(crate) mod tests {
 
     /// Parts at these places, of so many bytes each.
     pub(crate) fn lend(guest: &Arc<Guest>, parts: &[(u64, u32)]) -> Lent {
+        let mut lent = Lent::new(guest.clone());
         let part = |&(at, bytes)| Part { at: GuestAddress(at), bytes };
-        Lent::new(guest.clone(), parts.iter().map(part).collect(), 1).expect("they are lent")
+        lent.parts_mut().extend(parts.iter().map(part));
+        lent.measure();
+        lent
     }
 
     #[test]
@@ -165,18 +208,15 @@ pub(crate) mod tests {
     #[test]
     fn what_is_not_aligned_is_not_lent() {
         let guest = Guest::new();
-        let parts = |parts: &[(u64, u32)]| -> Parts {
-            parts.iter().map(|&(at, bytes)| Part { at: GuestAddress(at), bytes }).collect()
-        };
         for (wanted, align, is_lent) in [
-            (parts(&[(512, 512), (4096, 1024)]), 512, true),
-            (parts(&[(512, 512), (4096, 1024)]), 4096, false),
-            (parts(&[(512, 511), (4096, 1)]), 512, false),
-            (parts(&[(1, 512)]), 512, false),
-            (parts(&[(1, 7)]), 1, true),
-            (parts(&[(0, 1); LENT_MAX + 1]), 1, false),
+            (lend(&guest, &[(512, 512), (4096, 1024)]), 512, true),
+            (lend(&guest, &[(512, 512), (4096, 1024)]), 4096, false),
+            (lend(&guest, &[(512, 511), (4096, 1)]), 512, false),
+            (lend(&guest, &[(1, 512)]), 512, false),
+            (lend(&guest, &[(1, 7)]), 1, true),
+            (lend(&guest, &[(0, 1); LENT_MAX + 1]), 1, false),
         ] {
-            assert_eq!(Lent::new(guest.clone(), wanted, align).is_ok(), is_lent, "{align}");
+            assert_eq!(wanted.is_aligned(align), is_lent, "{align}");
         }
     }
 }

@@ -59,7 +59,7 @@ use crate::{
     requests::Requests,
     served::{Disk, Part},
     spin::Spin,
-    work::{Ended, Job, Question, Work},
+    work::{Ended, Job, Question},
 };
 
 /// How long what is under way may take when the daemon is to end.
@@ -355,25 +355,27 @@ impl Machine {
     fn pull(&mut self) -> bool {
         let mut any = false;
         for place in 0..self.guests.places() {
-            let Some(guest) = self.guests.at(place) else { continue };
+            let Some((guest, vdisk)) = self.guests.at(place) else { continue };
+            // Only letters change what disk it has, and where that is.
+            let disk = self.disk(vdisk);
             for _ in 0..ASKED_MAX {
                 let Some(asked) = self.guests.pull(guest, &mut self.buffers) else { break };
                 any = true;
-                self.ask(guest, asked);
-                self.answer();
+                if let Some(Disk { image, .. }) = disk {
+                    self.ask((guest, vdisk), image, asked);
+                    self.answer();
+                }
             }
         }
         any
     }
 
-    fn ask(&mut self, guest: u64, asked: Asked) {
-        let Some(vdisk) = self.guests.vdisk(guest) else { return };
-        let Some(disk) = self.disk(vdisk) else { return };
+    fn ask(&mut self, (guest, vdisk): (u64, VdiskId), image: usize, asked: Asked) {
         let Asked { cookie, verb, at, bytes, .. } = asked;
         match verb {
-            Verb::Map { one } => match &self.images[disk.image] {
+            Verb::Map { one } => match &self.images[image] {
                 Image::File(file) => {
-                    let (file, image) = (file.file(), disk.image);
+                    let file = file.file();
                     self.executor.ask(Question { guest, cookie, image, file, at, bytes, one });
                 }
                 image => {
@@ -431,50 +433,58 @@ impl Machine {
 
     /// Sends a command to its image, past the model of its array.
     fn start(&mut self, dispatch: Dispatch) {
-        let Dispatch { io, vdisk, op, bytes, offset, tag, .. } = dispatch;
+        let Dispatch { io, vdisk, tag, .. } = dispatch;
         let Some(Disk { image, array, .. }) = self.disk(vdisk) else { return };
-        let (due, array_of) = (self.now, None);
-        let mut sent = Sent { dispatch, array: array_of, is_lent: false, due, answer: None };
-        let emulated = array.map(|(array, volume)| {
-            let path = u32::from(dispatch.path.0);
-            let block = u64::from(dispatch.block);
-            let command = Command { volume, host: 0, path, op, block, bytes };
-            (array, self.arrays[array].dispatch(self.now, command))
-        });
-        if let Some((array, answer)) = emulated {
-            sent.due = answer.at;
-            match answer.status {
-                Status::Good => sent.array = Some((array, answer.array_ns)),
-                refused => sent.answer = Some(refused),
-            }
+        let mut sent = match array {
+            Some((array, volume)) => self.emulate(dispatch, array, volume),
+            None => Sent { dispatch, array: None, is_lent: false, due: self.now, answer: None },
+        };
+        if sent.answer.is_some() {
+            self.keep(sent);
+            return self.due_later(io);
         }
-        let is_refused = sent.answer.is_some();
-        let slot = io.slot() as usize;
+        let work = self.requests[tag].work(&dispatch, image, &mut self.buffers);
+        let Some(work) = work else { return };
+        sent.is_lent = matches!(work.buffer, Some(Data::Lent(_)));
+        match self.images[image].start(work, &mut self.executor, &mut self.buffers) {
+            // What ends at once, and is in front of no array, nobody looks for any more.
+            Some(Ended { buffer, status: Some(status), .. }) if sent.array.is_none() => {
+                self.take_back(&dispatch, buffer);
+                self.answers.push_back(Input::Done { io, status, array_ns: 0 });
+            }
+            Some(ended) => {
+                self.keep(sent);
+                self.end(ended);
+            }
+            None => self.keep(sent),
+        }
+    }
+
+    /// A command as an array takes it, or refuses it.
+    fn emulate(&mut self, dispatch: Dispatch, array: usize, volume: u32) -> Sent {
+        let Dispatch { op, bytes, path, block, .. } = dispatch;
+        let (path, block) = (u32::from(path.0), u64::from(block));
+        let command = Command { volume, host: 0, path, op, block, bytes };
+        let said = self.arrays[array].dispatch(self.now, command);
+        let (array, answer) = match said.status {
+            Status::Good => (Some((array, said.array_ns)), None),
+            refused => (None, Some(refused)),
+        };
+        Sent { dispatch, array, is_lent: false, due: said.at, answer }
+    }
+
+    fn keep(&mut self, sent: Sent) {
+        let slot = sent.dispatch.io.slot() as usize;
         if self.commands.len() <= slot {
             self.commands.resize_with(slot + 1, || None);
         }
-        if is_refused {
-            self.commands[slot] = Some(sent);
-            return self.due_later(io);
-        }
-        let request = &mut self.requests[tag];
-        let Verb::Io { fua, keeps_space, .. } = request.verb else { return };
-        let buffer = request.lend(op, offset, bytes, &mut self.buffers);
-        sent.is_lent = matches!(buffer, Some(Data::Lent(_)));
         self.commands[slot] = Some(sent);
-        let work = Work {
-            io,
-            image,
-            op,
-            at: request.at + u64::from(offset),
-            bytes,
-            buffer,
-            fua,
-            keeps_space,
-        };
-        let ended = self.images[image].start(work, &mut self.executor, &mut self.buffers);
-        if let Some(ended) = ended {
-            self.end(ended);
+    }
+
+    /// The buffer of a command comes back to its request.
+    fn take_back(&mut self, command: &Dispatch, buffer: Option<Data>) {
+        if let Some(buffer) = buffer {
+            self.requests[command.tag].give_back(command, buffer, &mut self.buffers);
         }
     }
 
@@ -507,16 +517,13 @@ impl Machine {
     fn end(&mut self, ended: Ended) {
         let Ended { io, buffer, status } = ended;
         let Some(sent) = self.commands[io.slot() as usize].as_mut() else { return };
-        let Dispatch { tag, op, offset, .. } = sent.dispatch;
-        if let Some(buffer) = buffer {
-            self.requests[tag].give_back(op, offset, buffer, &mut self.buffers);
-        }
+        sent.answer = status;
+        let (dispatch, is_early) = (sent.dispatch, sent.due > self.now);
+        self.take_back(&dispatch, buffer);
         match status {
             None => self.tell(io, Input::Cancelled { io }),
-            Some(status) => {
-                sent.answer = Some(status);
-                if sent.due > self.now { self.due_later(io) } else { self.tell_answer(io) }
-            }
+            Some(_) if is_early => self.due_later(io),
+            Some(_) => self.tell_answer(io),
         }
     }
 

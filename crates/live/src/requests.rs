@@ -3,10 +3,12 @@
 use std::ops::{Index, IndexMut};
 
 use counters::{Op, VdiskId};
+use engine::Dispatch;
 
 use crate::{
     buffer::{Buffers, Data},
     export::{Asked, Verb},
+    work::Work,
 };
 
 /// A request.
@@ -15,12 +17,7 @@ pub(crate) struct Request {
     guest: u64,
     /// The virtual disk that the engine was told of.
     vdisk: VdiskId,
-    cookie: u64,
-    pub(crate) verb: Verb,
-    /// Where it begins, in bytes of the disk.
-    pub(crate) at: u64,
-    bytes: u32,
-    buffer: Option<Data>,
+    asked: Asked,
     /// Whether the data are not the guest's to have: it only wants them to be read.
     is_scratch: bool,
 }
@@ -38,13 +35,14 @@ impl Requests {
         &mut self,
         guest: u64,
         vdisk: VdiskId,
-        asked: Asked,
+        mut asked: Asked,
         buffers: &mut Buffers,
     ) -> u32 {
-        let Asked { cookie, verb, at, bytes, buffer } = asked;
-        let is_scratch = buffer.is_none() && matches!(verb, Verb::Io { op: Op::Read, .. });
-        let buffer = buffer.or_else(|| is_scratch.then(|| buffers.take(bytes as usize).into()));
-        let request = Request { guest, vdisk, cookie, verb, at, bytes, buffer, is_scratch };
+        let is_scratch = asked.buffer.is_none() && asked.verb.is_read();
+        if is_scratch {
+            asked.buffer = Some(buffers.take(asked.bytes as usize).into());
+        }
+        let request = Request { guest, vdisk, asked, is_scratch };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
             (self.all.len() - 1) as u32
@@ -57,9 +55,11 @@ impl Requests {
     pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<(u64, Asked)> {
         let request = self.all.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
-        let Request { guest, cookie, verb, at, bytes, mut buffer, is_scratch, .. } = request;
-        buffer.take_if(|_| is_scratch).into_iter().for_each(|scratch| buffers.give(scratch));
-        Some((guest, Asked { cookie, verb, at, bytes, buffer }))
+        let Request { guest, mut asked, is_scratch, .. } = request;
+        if is_scratch {
+            asked.buffer.take().into_iter().for_each(|scratch| buffers.give(scratch));
+        }
+        Some((guest, asked))
     }
 
     /// Those of a guest: the disk and the tag of each.
@@ -104,20 +104,28 @@ impl IndexMut<u32> for Requests {
 }
 
 impl Request {
+    /// What an image has to do for a command of the request; nothing for what is no I/O.
+    pub(crate) fn work(
+        &mut self,
+        command: &Dispatch,
+        image: usize,
+        buffers: &mut Buffers,
+    ) -> Option<Work> {
+        let Verb::Io { fua, keeps_space, .. } = self.asked.verb else { return None };
+        let Dispatch { io, op, offset, bytes, .. } = *command;
+        let at = self.asked.at + u64::from(offset);
+        let buffer = self.lend(op, offset, bytes, buffers);
+        Some(Work { io, image, op, at, bytes, buffer, fua, keeps_space })
+    }
+
     /// The buffer for a command of the request. Where it is cut each of its commands has one of its own,
     /// and the data are copied, or a part of what the guest has lent: no two that are out share one.
-    pub(crate) fn lend(
-        &mut self,
-        op: Op,
-        offset: u32,
-        bytes: u32,
-        buffers: &mut Buffers,
-    ) -> Option<Data> {
-        if bytes == self.bytes {
-            return self.buffer.take();
+    fn lend(&mut self, op: Op, offset: u32, bytes: u32, buffers: &mut Buffers) -> Option<Data> {
+        if bytes == self.asked.bytes {
+            return self.asked.buffer.take();
         }
         let from = offset as usize;
-        match self.buffer.as_ref()? {
+        match self.asked.buffer.as_ref()? {
             Data::Lent(whole) => Some(Data::Lent(whole.part(from..from + bytes as usize).into())),
             Data::Own(whole) => {
                 let mut piece = buffers.take(bytes as usize);
@@ -130,13 +138,13 @@ impl Request {
     }
 
     /// It comes back.
-    pub(crate) fn give_back(&mut self, op: Op, offset: u32, buffer: Data, buffers: &mut Buffers) {
-        let Some(whole) = &mut self.buffer else {
-            self.buffer = Some(buffer);
+    pub(crate) fn give_back(&mut self, command: &Dispatch, buffer: Data, buffers: &mut Buffers) {
+        let Some(whole) = &mut self.asked.buffer else {
+            self.asked.buffer = Some(buffer);
             return;
         };
-        if let (Op::Read, Data::Own(piece)) = (op, &buffer) {
-            whole.copy_from(offset as usize, piece.bytes());
+        if let (Op::Read, Data::Own(piece)) = (command.op, &buffer) {
+            whole.copy_from(command.offset as usize, piece.bytes());
         }
         buffers.give(buffer);
     }

@@ -25,9 +25,9 @@ use crate::{
 
 /// Submissions that a ring has room for.
 const ENTRIES: u32 = 256;
-/// Submissions that the kernel is told of in one call: the disk is at work with the first ones while the next are
-/// prepared, and does not end all at one instant. 32 at once were 15 % fewer I/Os.
-const TOLD_AT_ONCE: usize = 4;
+/// Submissions that the kernel is told of in one call where it has nothing yet: the disk is at work with the first ones
+/// while the next are prepared, and does not end all at one instant. 32 at once were 15 % fewer I/Os.
+const FIRST_TOLD: usize = 4;
 /// What the answer to an attempt to cancel is known by.
 const CANCEL: u64 = u64::MAX;
 
@@ -84,10 +84,12 @@ impl Ring {
         self.fresh.push_back(entry);
     }
 
-    /// Tells the kernel of what is new; what it does not take now it takes the next time.
+    /// Tells the kernel of what is new: of as much at once as it has already, for then the disk is not without work
+    /// meanwhile. What it does not take now it takes the next time.
     pub(super) fn flush(&mut self) {
         while !self.fresh.is_empty() {
-            for _ in 0..TOLD_AT_ONCE {
+            let has = (self.jobs.len() - self.free.len()).saturating_sub(self.fresh.len());
+            for _ in 0..has.max(FIRST_TOLD) {
                 let Some(entry) = self.fresh.front() else { break };
                 #[expect(
                     unsafe_code,
@@ -112,8 +114,8 @@ impl Ring {
     pub(super) fn reap(&mut self) -> Option<Returned> {
         loop {
             let Some(completion) = self.ring.completion().next() else {
-                let has_more = self.ring.submission().taskrun();
-                // Any call of it does.
+                // Any call of it does, and there will be one where something is new.
+                let has_more = self.fresh.is_empty() && self.ring.submission().taskrun();
                 if !has_more || self.ring.submit().is_err() || self.ring.completion().is_empty() {
                     return None;
                 }

@@ -18,9 +18,8 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain},
     channel::{Came, Channel},
-    memory::Memory,
+    memory::Reader,
     request::{End, Manner, Request, Wanted},
     ring::{Broken, ring_bell},
     terms::{Kicks, Outcome, Terms},
@@ -29,7 +28,7 @@ use super::{
 use crate::{
     buffer::{BUFFER_MAX, Buffer, Buffers, Data},
     export::{Asked, Export, Verb},
-    lent::{Lent, Parts},
+    lent::Lent,
     socket::{self, SocketFile},
 };
 
@@ -37,6 +36,8 @@ use crate::{
 const HELD_MAX: usize = BUFFER_MAX;
 /// Requests that need no I/O and are answered in a row before others have their turn.
 const KNOWN_MAX: usize = 64;
+/// Records that are kept for the next requests.
+const SPARE_MAX: usize = 256;
 
 /// Messages of a front end that are followed in a row before others have their turn.
 const HEARD_MAX: usize = 16;
@@ -62,6 +63,12 @@ pub(crate) struct Device {
     awaited: Option<Awaited>,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
+    /// Records for the next requests. All are of the memory that the guest has now: that of others is to be unmapped.
+    #[expect(
+        clippy::vec_box,
+        reason = "a record goes to an I/O and comes back as it is, in its box"
+    )]
+    spare: Vec<Box<Lent>>,
     held: usize,
     /// The ring that is looked at first.
     turn: usize,
@@ -86,12 +93,10 @@ struct Awaited {
 /// A request that is under way.
 #[derive(Debug)]
 struct Slot {
-    /// The table that its parts are in.
-    memory: Arc<Memory>,
+    /// Where its data are in the guest's memory; it is with the I/O if they are lent to that.
+    record: Option<Box<Lent>>,
     ring: usize,
     head: u16,
-    /// Where to what is read, unless the guest has lent that.
-    data: Parts,
     status: GuestAddress,
     /// Bytes of the daemon's that it holds.
     held: u32,
@@ -123,6 +128,7 @@ impl Device {
             awaited: None,
             slots: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             held: 0,
             turn: 0,
             has_knocked: false,
@@ -203,7 +209,7 @@ impl Device {
         let rings = self.terms.width;
         let (mut quiet, mut known) = (0, 0);
         while quiet < rings && known < KNOWN_MAX && self.held < HELD_MAX {
-            let ring = self.turn % rings;
+            let ring = if self.turn < rings { self.turn } else { 0 };
             self.turn = ring + 1;
             match self.next(ring, buffers) {
                 Ok(Next::Asked(asked)) => return Some(asked),
@@ -226,36 +232,52 @@ impl Device {
             return Ok(Next::Nothing);
         }
         let Some(head) = own.take(memory)? else { return Ok(Next::Nothing) };
-        let chain = Chain::walk(memory, own.table(), head).ok_or(Broken)?;
-        let request = Request::parse(memory, chain, manner).ok_or(Broken)?;
-        let Request { data, status, wanted } = request;
+        let record = self.spare.pop();
+        let mut record = record.unwrap_or_else(|| Box::new(Lent::new(memory.clone())));
+        let table = own.table().ok_or(Broken)?;
+        let request = Request::read(&mut Reader::new(memory), (table, head), &mut record, manner);
+        let Request { status, wanted } = request.ok_or(Broken)?;
         match wanted {
-            Wanted::Known { data: known, end } => {
-                let is_told = chain::scatter(memory, &data, &known);
-                let is_told = is_told && memory.write(status, &[end as u8]);
-                own.give(memory, head, known.len() as u32 + 1)?;
-                if is_told { Ok(Next::Known) } else { Err(Broken) }
+            Wanted::Known { data, end } => {
+                record.copy_from(0, &data);
+                record.write_status(status, end as u8);
+                own.give(head, data.len() as u32 + 1)?;
+                self.put_by(record);
+                Ok(Next::Known)
             }
             Wanted::Io { verb, at, bytes } => {
-                let align = self.export.lends.filter(|align| at.is_multiple_of((*align).into()));
-                let lent = match align {
-                    Some(align) if !data.is_empty() => Lent::new(memory.clone(), data, align),
-                    _ => Err(data),
+                let mut slot = Slot { record: None, ring, head, status, held: 0, is_wanted: true };
+                let aligned = self.export.lends.filter(|align| at.is_multiple_of((*align).into()));
+                let is_lent = aligned.is_some_and(|align| record.is_aligned(align));
+                let buffer = if record.len() == 0 {
+                    slot.record = Some(record);
+                    None
+                } else if is_lent {
+                    Some(Data::Lent(record))
+                } else {
+                    slot.held = record.len() as u32;
+                    let buffer = copy(&record, verb, buffers);
+                    slot.record = Some(record);
+                    Some(Data::Own(buffer))
                 };
-                let (data, buffer) = match lent {
-                    Ok(lent) => (Parts::new(), Some(Data::Lent(lent.into()))),
-                    Err(data) => {
-                        let buffer = copy(memory, &data, verb, buffers)?;
-                        (data, buffer.map(Data::Own))
-                    }
-                };
-                let held = chain::bytes(&data) as u32;
-                self.held += held as usize;
-                let memory = Arc::clone(memory);
-                let slot = Slot { memory, ring, head, data, status, held, is_wanted: true };
+                self.held += slot.held as usize;
                 let cookie = self.keep(slot);
                 Ok(Next::Asked(Asked { cookie, verb, at, bytes, buffer }))
             }
+        }
+    }
+
+    /// The guest may have another memory.
+    fn drop_spare(&mut self) {
+        let memory = &self.terms.memory;
+        self.spare.retain(|record| record.is_of(memory));
+    }
+
+    /// A record is free for the next request.
+    fn put_by(&mut self, mut record: Box<Lent>) {
+        if self.spare.len() < SPARE_MAX && record.is_of(&self.terms.memory) {
+            record.clear();
+            self.spare.push(record);
         }
     }
 
@@ -272,28 +294,30 @@ impl Device {
     pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
         let Asked { cookie, verb, buffer, .. } = asked;
         let place = cookie as usize;
-        let Some(kept) = self.slots.get_mut(place) else { return };
-        let Some(slot) = kept else { return };
-        self.held -= slot.held as usize;
-        let own = slot.ring;
-        let is_told = !slot.is_wanted || {
-            let read = buffer.as_ref().filter(|_| verb.is_read() && status == Status::Good);
-            let is_there = match read {
-                Some(Data::Own(own)) => chain::scatter(&slot.memory, &slot.data, own.bytes()),
-                _ => true,
-            };
-            let is_told = is_there && slot.memory.write(slot.status, &[End::of(status) as u8]);
-            let written = read.map_or(0, Data::len) as u32 + 1;
-            let ring = &mut self.terms.rings[own];
-            ring.give(&self.terms.memory, slot.head, written).is_ok() && is_told
-        };
-        // It stays where it is until it has ended: to move it out would take longer than all of this.
-        *kept = None;
+        let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return };
         self.free.push(place);
-        if !is_told {
-            self.fail(own);
+        self.held -= slot.held as usize;
+        let is_read = verb.is_read() && status == Status::Good;
+        let (record, own) = match buffer {
+            Some(Data::Lent(record)) => (Some(record), None),
+            Some(Data::Own(own)) => (slot.record, Some(own)),
+            None => (slot.record, None),
+        };
+        let record = record.expect("what was lent comes back");
+        let mut is_told = true;
+        if slot.is_wanted {
+            if let Some(own) = own.as_ref().filter(|_| is_read) {
+                record.copy_from(0, own.bytes());
+            }
+            record.write_status(slot.status, End::of(status) as u8);
+            let written = if is_read { record.len() as u32 } else { 0 } + 1;
+            is_told = self.terms.rings[slot.ring].give(slot.head, written).is_ok();
         }
-        buffer.into_iter().for_each(|buffer| buffers.give(buffer));
+        if !is_told {
+            self.fail(slot.ring);
+        }
+        self.put_by(record);
+        own.into_iter().for_each(|buffer| buffers.give(buffer));
     }
 
     /// The guest has made no sense: nothing more is read or written of it until it begins anew.
@@ -333,7 +357,7 @@ impl Device {
             return;
         }
         let Terms { rings, memory, width, .. } = &mut self.terms;
-        let called = rings[..*width].iter_mut().position(|ring| ring.call(memory).is_err());
+        let called = rings[..*width].iter_mut().position(|ring| ring.call().is_err());
         let failed = called.or_else(|| memory.is_torn().then_some(0));
         if let Some(ring) = failed {
             self.fail(ring);
@@ -359,6 +383,7 @@ impl Device {
         let message = Message::parse(head.kind, &body).ok_or(io::ErrorKind::InvalidData)?;
         let kicks = self.kicks(epoll);
         let outcome = self.terms.take(message, files, &self.export, kicks);
+        self.drop_spare();
         self.terms.measure();
         let (kind, needs_reply) = (head.kind, head.needs_reply);
         match outcome {
@@ -413,6 +438,7 @@ impl Device {
     fn hang_up(&mut self, epoll: &Epoll) {
         let kicks = self.kicks(epoll);
         self.terms.end(kicks);
+        self.drop_spare();
         self.forget();
         (self.channel, self.awaited) = (None, None);
         self.has_left = true;
@@ -474,18 +500,10 @@ impl Device {
 }
 
 /// A buffer for data that the guest does not lend; for a write with what is in them.
-fn copy(
-    memory: &Memory,
-    data: &Parts,
-    verb: Verb,
-    buffers: &mut Buffers,
-) -> Result<Option<Buffer>, Broken> {
-    if data.is_empty() {
-        return Ok(None);
+fn copy(record: &Lent, verb: Verb, buffers: &mut Buffers) -> Buffer {
+    let mut buffer = buffers.take(record.len());
+    if !verb.is_read() {
+        record.copy_to(0, buffer.bytes_mut());
     }
-    let mut buffer = buffers.take(chain::bytes(data) as usize);
-    if !verb.is_read() && !chain::gather(memory, data, buffer.bytes_mut()) {
-        return Err(Broken);
-    }
-    Ok(Some(buffer))
+    buffer
 }

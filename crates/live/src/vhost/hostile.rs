@@ -1,6 +1,9 @@
 //! Memory and messages of anybody: for the tests and the fuzzer.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
 
 use counters::VdiskId;
 use nix::{
@@ -13,14 +16,13 @@ use nix::{
 };
 
 use super::{
-    chain::{self, Chain},
-    memory::Memory,
+    memory::{Memory, Reader},
     request::{Manner, Request, Wanted},
     ring::Ring,
     terms::{Kicks, Terms},
     wire::{Addresses, HEAD, Head, Message, Region},
 };
-use crate::{buffer::BUFFER_MAX, export::Export};
+use crate::{buffer::BUFFER_MAX, export::Export, lent::Lent};
 
 /// Bytes of the guest's memory: a ring of 16 entries and what its descriptors point to.
 const BYTES: u64 = 1 << 16;
@@ -60,7 +62,7 @@ fn file(bytes: &[u8]) -> Option<OwnedFd> {
 pub fn rings(bytes: &[u8]) -> u32 {
     let region = Region { guest: 0, bytes: BYTES, user: 0, offset: 0 };
     let memory = file(bytes).and_then(|file| Memory::new(vec![(region, file)]).ok());
-    let Some(memory) = memory else { return 0 };
+    let Some(memory) = memory.map(Arc::new) else { return 0 };
     let Ok(kick) = EventFd::new() else { return 0 };
     let mut ring = Ring::new();
     (ring.is_enabled, ring.kick) = (true, Some(kick.into()));
@@ -71,13 +73,15 @@ pub fn rings(bytes: &[u8]) -> u32 {
     let mut requests = 0;
     while requests < REQUESTS_MAX
         && let Ok(Some(head)) = ring.take(&memory)
-        && let Some(chain) = Chain::walk(&memory, ring.table(), head)
+        && let Some(table) = ring.table()
     {
         let (export, writes_through) = (export(requests % 2 == 1), requests % 3 == 1);
         let manner = Manner { export: &export, writes_through };
-        let Some(request) = Request::parse(&memory, chain, manner) else { break };
-        check(&memory, &request, &export);
-        if ring.give(&memory, head, 1).is_err() || ring.call(&memory).is_err() {
+        let (mut record, mut reader) = (Lent::new(memory.clone()), Reader::new(&memory));
+        let request = Request::read(&mut reader, (table, head), &mut record, manner);
+        let Some(request) = request else { break };
+        check(&mut reader, &request, &mut record, &export);
+        if ring.give(head, 1).is_err() || ring.call().is_err() {
             break;
         }
         requests += 1;
@@ -86,19 +90,21 @@ pub fn rings(bytes: &[u8]) -> u32 {
 }
 
 /// What holds for every request that made sense.
-fn check(memory: &Memory, request: &Request, export: &Export) {
-    let Request { data, status, wanted } = request;
-    assert!(memory.has(*status, 1) && data.iter().all(|part| memory.has(part.at, part.bytes)));
+fn check(memory: &mut Reader<'_>, request: &Request, record: &mut Lent, export: &Export) {
+    let Request { status, wanted } = request;
+    let mut has = |at, bytes| memory.has(at, bytes);
+    assert!(has(*status, 1) && record.parts_mut().iter().all(|part| has(part.at, part.bytes)));
     match wanted {
         Wanted::Known { data: known, end } => {
-            assert!(chain::scatter(memory, data, known) && memory.write(*status, &[*end as u8]));
+            assert!(known.len() <= record.len());
+            record.copy_from(0, known);
+            record.write_status(*status, *end as u8);
         }
         Wanted::Io { verb, at, bytes } => {
             assert!(export.reaches(*at, *bytes));
-            let moved = chain::bytes(data) as usize;
+            let moved = record.len();
             assert!(moved <= BUFFER_MAX);
-            let mut buffer = vec![0; moved];
-            assert!(chain::gather(memory, data, &mut buffer));
+            record.copy_to(0, &mut vec![0; moved]);
             assert!(verb.is_read() || moved == 0 || !export.read_only);
         }
     }

@@ -4,11 +4,16 @@
 //! that it began with, so a part is unmapped after the last I/O that it is in.
 
 use counters::sorted::sort_by_key;
-use std::{io, os::fd::OwnedFd, sync::Arc};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, atomic::Ordering},
+};
 
 use vm_memory::{
-    Address, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
-    GuestRegionMmap, MmapRegion,
+    Address, AtomicAccess, ByteValued, Bytes, FileOffset, GuestAddress, GuestMemoryBackend,
+    GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, MmapRegion,
+    VolatileMemory, VolatileSlice,
 };
 
 use super::{sigbus::Guard, wire::Region};
@@ -81,21 +86,11 @@ impl Memory {
         &self.map
     }
 
-    /// Whether so many bytes are all there.
-    pub(super) fn has(&self, at: GuestAddress, bytes: u32) -> bool {
-        let Some(end) = at.checked_add(bytes.into()) else { return false };
-        // Nearly all are in one region.
-        let is_in_one = |region: &GuestRegionMmap| bytes > 0 && end.0 - 1 <= region.last_addr().0;
-        self.map.find_region(at).is_some_and(is_in_one)
-            || GuestMemoryBackend::check_range(&self.map, at, bytes as usize)
-    }
-
-    pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
-        access::read(&self.map, at, into)
-    }
-
-    pub(super) fn write(&self, at: GuestAddress, bytes: &[u8]) -> bool {
-        access::write(&self.map, at, bytes)
+    /// So many bytes from there on, which are used again and again; nothing where they are not all in one part.
+    pub(super) fn area(&self, at: GuestAddress, bytes: usize) -> Option<Area> {
+        let part = self.parts.iter().find(|part| part.slice(at, bytes).is_some())?;
+        let offset = at.0 - part.region.guest;
+        Some(Area { part: Arc::clone(part), offset, bytes })
     }
 
     /// Whether a part of it was taken away.
@@ -110,6 +105,90 @@ impl Lender for Memory {
     }
 }
 
+/// A guest's memory as one request is read: most of that is in the part that was looked up last.
+pub(super) struct Reader<'a> {
+    memory: &'a Memory,
+    last: Option<&'a GuestRegionMmap>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(memory: &'a Memory) -> Self {
+        Self { memory, last: None }
+    }
+
+    /// What is in one part.
+    #[inline]
+    pub(super) fn slice(&mut self, at: GuestAddress, bytes: usize) -> Option<VolatileSlice<'a>> {
+        let known = self.last.and_then(|last| access::slice_of(last, at, bytes));
+        known.or_else(|| {
+            self.last = self.memory.map.find_region(at);
+            access::slice_of(self.last?, at, bytes)
+        })
+    }
+
+    /// Whether so many bytes are all there.
+    #[inline]
+    pub(super) fn has(&mut self, at: GuestAddress, bytes: u32) -> bool {
+        bytes > 0 && self.slice(at, bytes as usize).is_some()
+            || at.checked_add(bytes.into()).is_some()
+                && GuestMemoryBackend::check_range(&self.memory.map, at, bytes as usize)
+    }
+
+    /// Reads a value, which may be in two parts.
+    #[inline]
+    pub(super) fn get<T: ByteValued>(&mut self, at: GuestAddress) -> Option<T> {
+        match self.slice(at, size_of::<T>()) {
+            Some(slice) => slice.get_ref(0).ok().map(|place| place.load()),
+            None => access::get(&self.memory.map, at),
+        }
+    }
+
+    /// Reads bytes.
+    pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
+        access::read(&self.memory.map, at, into)
+    }
+}
+
+/// A place in a guest's memory that was looked up once: it stays mapped as long as this lives.
+#[derive(Debug)]
+pub(super) struct Area {
+    part: Arc<Part>,
+    /// From the beginning of the part.
+    offset: u64,
+    bytes: usize,
+}
+
+impl Area {
+    /// All of it.
+    #[inline]
+    pub(super) fn slice(&self) -> Option<VolatileSlice<'_>> {
+        self.part.mapping.get_slice(MemoryRegionAddress(self.offset), self.bytes).ok()
+    }
+
+    /// Reads a word of it at once.
+    #[inline]
+    pub(super) fn load<T: AtomicAccess>(&self, place: usize, order: Ordering) -> Option<T> {
+        self.slice()?.load(place, order).ok()
+    }
+
+    /// Writes one at once.
+    #[inline]
+    pub(super) fn store<T: AtomicAccess>(
+        &self,
+        place: usize,
+        value: T,
+        order: Ordering,
+    ) -> Option<()> {
+        self.slice()?.store(value, place, order).ok()
+    }
+
+    /// Writes a value.
+    #[inline]
+    pub(super) fn put<T: ByteValued>(&self, place: usize, value: T) -> Option<()> {
+        self.slice()?.get_ref(place).ok().map(|place| place.store(value))
+    }
+}
+
 impl Part {
     fn new(region: Region, file: OwnedFd) -> io::Result<Arc<Self>> {
         let Region { guest, bytes, user, offset } = region;
@@ -121,6 +200,10 @@ impl Part {
         let guard = Guard::new(mapping.as_ptr() as usize, length)?;
         let mapping = GuestRegionMmap::new(mapping, GuestAddress(guest)).ok_or_else(refused)?;
         Ok(Arc::new(Self { region, guard, mapping: Arc::new(mapping) }))
+    }
+
+    fn slice(&self, at: GuestAddress, bytes: usize) -> Option<VolatileSlice<'_>> {
+        access::slice_of(&self.mapping, at, bytes)
     }
 }
 

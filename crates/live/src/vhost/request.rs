@@ -2,21 +2,20 @@
 //! for how it ended. How these are cut into descriptors is the guest's own business.
 
 use counters::{Op, Status};
-use vm_memory::GuestAddress;
+use vm_memory::{GuestAddress, VolatileSlice};
 
 use super::{
-    chain::{self, Chain},
+    chain::Chain,
     config::{DISCARD_MAX, WRITE_ZEROES_MAX},
-    memory::Memory,
+    memory::Reader,
 };
 use crate::{
     buffer::BUFFER_MAX,
     export::{Export, Verb},
-    lent::Parts,
+    lent::Lent,
 };
 
-/// Bytes of a head, and of what a discard is about.
-const HEAD: usize = 16;
+/// Bytes of what a discard is about.
 const RANGE: usize = 16;
 /// Bytes of a sector, in which places are counted.
 const SECTOR: u64 = 512;
@@ -51,11 +50,9 @@ impl End {
     }
 }
 
-/// A request.
+/// A request. Its data, or where to they are read, are what its record has.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Data to be written, or where to those that are read.
-    pub(super) data: Parts,
     /// Where it is told how it ended.
     pub(super) status: GuestAddress,
     pub(super) wanted: Wanted,
@@ -79,50 +76,44 @@ pub(super) struct Manner<'a> {
 }
 
 impl Request {
-    /// Reads one; `None` makes no sense: there is not even a place for an answer.
-    pub(super) fn parse(memory: &Memory, chain: Chain, manner: Manner<'_>) -> Option<Self> {
-        let Chain { mut readable, mut writable } = chain;
-        let mut head = [0; HEAD];
-        let status = chain::cut_last(&mut writable)?;
-        let payload = chain::bytes(&readable).checked_sub(HEAD as u64)?;
-        let (kind, sector) = {
-            take(memory, &mut readable, &mut head)?;
-            let (kind, rest) = head.split_first_chunk()?;
-            (u32::from_le_bytes(*kind), u64::from_le_bytes(*rest.last_chunk()?))
-        };
-        let refused = |end| Wanted::Known { data: Vec::new(), end };
-        let at = sector.checked_mul(SECTOR);
-        let (data, wanted) = match kind {
-            Kind::IN => (writable, manner.io(Op::Read, at)),
-            Kind::OUT => (readable, manner.io(manner.write(), at)),
-            Kind::FLUSH => return Some(manner.flush(status)),
-            Kind::GET_ID => (writable, Ok(None)),
-            Kind::DISCARD | Kind::WRITE_ZEROES if payload != RANGE as u64 => {
-                (Parts::new(), Err(End::Unsupported))
+    /// Reads the one that begins with a descriptor of the table, into a record that has nothing yet; `None` makes no
+    /// sense: there is not even a place for an answer.
+    pub(super) fn read(
+        memory: &mut Reader<'_>,
+        (table, head): (VolatileSlice<'_>, u16),
+        record: &mut Lent,
+        manner: Manner<'_>,
+    ) -> Option<Self> {
+        let chain = Chain::walk(memory, table, head, record.parts_mut())?;
+        let status = chain.cut_status(record.parts_mut())?;
+        let (kind, rest) = chain.head()?.split_first_chunk()?;
+        let (kind, sector) = (u32::from_le_bytes(*kind), u64::from_le_bytes(*rest.last_chunk()?));
+        match kind {
+            Kind::IN | Kind::GET_ID => chain.keep_writable(record.parts_mut()),
+            Kind::OUT | Kind::DISCARD | Kind::WRITE_ZEROES => {
+                chain.keep_readable(record.parts_mut());
             }
-            Kind::DISCARD | Kind::WRITE_ZEROES => {
+            _ => record.parts_mut().clear(),
+        }
+        record.measure();
+        let wanted = match kind {
+            Kind::IN => manner.io(Op::Read, sector, record.len()),
+            Kind::OUT => manner.io(manner.write(), sector, record.len()),
+            Kind::FLUSH => Ok(Manner::flush()),
+            Kind::GET_ID => Ok(Wanted::Known { data: manner.serial(record.len()), end: End::Good }),
+            Kind::DISCARD | Kind::WRITE_ZEROES if record.len() == RANGE => {
                 let mut range = [0; RANGE];
-                take(memory, &mut readable, &mut range)?;
-                let wanted = manner.range(kind, range).unwrap_or_else(refused);
-                return Some(Self { data: Parts::new(), status, wanted });
+                record.copy_to(0, &mut range);
+                manner.range(kind, range)
             }
-            _ => (Parts::new(), Err(End::Unsupported)),
+            _ => Err(End::Unsupported),
         };
-        let bytes = chain::bytes(&data);
-        let wanted = match wanted {
-            Ok(Some((verb, at))) => manner.place(verb, at, bytes).unwrap_or_else(refused),
-            Ok(None) => Wanted::Known { data: manner.serial(bytes), end: End::Good },
-            Err(end) => refused(end),
-        };
-        Some(Self { data, status, wanted })
+        if !matches!(kind, Kind::IN | Kind::OUT | Kind::GET_ID) {
+            record.clear();
+        }
+        let refused = |end| Wanted::Known { data: Vec::new(), end };
+        Some(Self { status, wanted: wanted.unwrap_or_else(refused) })
     }
-}
-
-/// Copies the beginning of parts, which have as much, and begin behind it then.
-fn take(memory: &Memory, parts: &mut Parts, into: &mut [u8]) -> Option<()> {
-    chain::gather(memory, parts, into).then_some(())?;
-    chain::cut_front(parts, into.len() as u32);
-    Some(())
 }
 
 impl Manner<'_> {
@@ -130,15 +121,9 @@ impl Manner<'_> {
         if self.writes_through { Op::WriteFua } else { Op::Write }
     }
 
-    /// An I/O at a place.
-    fn io(self, op: Op, at: Option<u64>) -> Result<Option<(Verb, u64)>, End> {
-        let verb = Verb::Io { op, fua: self.writes_through, keeps_space: false };
-        at.map(|at| Some((verb, at))).ok_or(End::Failed)
-    }
-
-    fn flush(self, status: GuestAddress) -> Request {
+    const fn flush() -> Wanted {
         let verb = Verb::Io { op: Op::Flush, fua: false, keeps_space: false };
-        Request { data: Parts::new(), status, wanted: Wanted::Io { verb, at: 0, bytes: 0 } }
+        Wanted::Io { verb, at: 0, bytes: 0 }
     }
 
     /// Whether a range is one of whole sectors that the disk has.
@@ -147,13 +132,14 @@ impl Manner<'_> {
     }
 
     /// An I/O that moves data, if the disk has its place.
-    fn place(self, verb: Verb, at: u64, bytes: u64) -> Result<Wanted, End> {
-        let changes = !matches!(verb, Verb::Io { op: Op::Read, .. });
+    fn io(self, op: Op, sector: u64, bytes: usize) -> Result<Wanted, End> {
+        let at = sector.checked_mul(SECTOR).ok_or(End::Failed)?;
         let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes as usize <= BUFFER_MAX);
         let bytes = bytes.filter(|bytes| self.has(at, *bytes)).ok_or(End::Failed)?;
-        if changes && self.export.read_only {
+        if op != Op::Read && self.export.read_only {
             return Err(End::Failed);
         }
+        let verb = Verb::Io { op, fua: self.writes_through, keeps_space: false };
         Ok(Wanted::Io { verb, at, bytes })
     }
 
@@ -183,9 +169,9 @@ impl Manner<'_> {
     }
 
     /// The name of the disk, as far as there is room for it.
-    fn serial(self, room: u64) -> Vec<u8> {
+    fn serial(self, room: usize) -> Vec<u8> {
         let mut serial: Vec<u8> = self.export.name.bytes().take(SERIAL).collect();
-        serial.resize(room.min(SERIAL as u64) as usize, 0);
+        serial.resize(room.min(SERIAL), 0);
         serial
     }
 }

@@ -19,14 +19,23 @@ use nix::{
 };
 use virtio_bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
 use virtio_queue::{Queue, QueueT};
-use vm_memory::GuestAddress;
+use vm_memory::{GuestAddress, VolatileSlice};
 
-use super::{chain::Table, inflight::Notes, memory::Memory, wire::Addresses};
-use crate::access;
+use super::{
+    chain::DESCRIPTOR,
+    inflight::Notes,
+    memory::{Area, Memory},
+    wire::Addresses,
+};
 
 /// Places in an available ring and in a used one: behind flags and index.
-const ENTRIES_AT: u64 = 4;
-const INDEX_AT: u64 = 2;
+const ENTRIES_AT: usize = 4;
+const INDEX_AT: usize = 2;
+/// Bytes of an entry of each.
+const AVAILABLE: usize = 2;
+const USED: usize = 8;
+/// Behind the entries of both there is from where on the other side is to notify.
+const EVENT: usize = 2;
 
 /// Entries of a ring at most.
 pub(super) const ENTRIES_MAX: u16 = 1_024;
@@ -40,6 +49,8 @@ pub(super) struct Broken;
 pub(super) struct Ring {
     queue: Queue,
     addresses: Option<Addresses>,
+    /// Where it is in the guest's memory, once it has been at work.
+    areas: Option<Areas>,
     pub(super) kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
     pub(super) err: Option<OwnedFd>,
@@ -59,12 +70,34 @@ pub(super) struct Ring {
     is_at_rest: bool,
 }
 
+/// The three parts of a ring, each in one part of the guest's memory: so they are looked up once, and not for each
+/// word.
+#[derive(Debug)]
+struct Areas {
+    descriptors: Area,
+    available: Area,
+    used: Area,
+}
+
+impl Areas {
+    fn of(queue: &Queue, memory: &Memory) -> Option<Self> {
+        let entries = usize::from(queue.size());
+        let area = |at, bytes| memory.area(GuestAddress(at), bytes);
+        Some(Self {
+            descriptors: area(queue.desc_table(), DESCRIPTOR * entries)?,
+            available: area(queue.avail_ring(), ENTRIES_AT + AVAILABLE * entries + EVENT)?,
+            used: area(queue.used_ring(), ENTRIES_AT + USED * entries + EVENT)?,
+        })
+    }
+}
+
 impl Ring {
     pub(super) fn new() -> Self {
         Self {
             // A power of two.
             queue: Queue::new(ENTRIES_MAX).unwrap_or_default(),
             addresses: None,
+            areas: None,
             kick: None,
             call: None,
             err: None,
@@ -115,6 +148,7 @@ impl Ring {
     /// memory.
     pub(super) fn settle(&mut self, memory: &Memory, event_idx: bool) -> Result<(), Broken> {
         let Some(addresses) = self.addresses.filter(|_| self.kick.is_some()) else { return Ok(()) };
+        self.areas = None;
         let guest = |user| memory.guest(user).ok_or(Broken);
         let wrong = |_| Broken;
         let Addresses { descriptors, used, available, .. } = addresses;
@@ -127,6 +161,7 @@ impl Ring {
         if self.queue.avail_ring() == 0 || !self.queue.is_valid(memory.map()) {
             return Err(Broken);
         }
+        self.areas = Some(Areas::of(&self.queue, memory).ok_or(Broken)?);
         if !self.is_at_work {
             self.begin(memory)?;
         }
@@ -146,11 +181,16 @@ impl Ring {
         Ok(())
     }
 
-    /// It takes no more.
+    /// It takes no more; what it has is told.
     pub(super) fn stop(&mut self) {
         self.is_at_work = false;
         self.queue.set_ready(false);
         self.resumed.clear();
+    }
+
+    /// All that it had is told, and it needs its memory no longer.
+    pub(super) fn leave(&mut self) {
+        self.areas = None;
     }
 
     pub(super) const fn is_at_work(&self) -> bool {
@@ -162,9 +202,13 @@ impl Ring {
         self.is_at_work && self.is_enabled && self.in_flight < self.queue.size()
     }
 
+    fn areas(&self) -> Result<&Areas, Broken> {
+        self.areas.as_ref().ok_or(Broken)
+    }
+
     /// The table of descriptors.
-    pub(super) fn table(&self) -> Table {
-        Table { at: GuestAddress(self.queue.desc_table()), entries: self.queue.size() }
+    pub(super) fn table(&self) -> Option<VolatileSlice<'_>> {
+        self.areas.as_ref()?.descriptors.slice()
     }
 
     /// Takes the next request: the first of its descriptors.
@@ -172,7 +216,7 @@ impl Ring {
         let head = match self.resumed.pop_front() {
             Some(head) => head,
             None => {
-                let Some(head) = self.next_available(memory)? else { return Ok(None) };
+                let Some(head) = self.next_available()? else { return Ok(None) };
                 if let Some(notes) = self.notes.as_mut().filter(|_| head < self.queue.size()) {
                     notes.begin(head);
                 }
@@ -189,12 +233,12 @@ impl Ring {
 
     /// The next entry of the available ring. How far that goes is asked once for all that are there,
     /// because the guest writes it all the time.
-    fn next_available(&mut self, memory: &Memory) -> Result<Option<u16>, Broken> {
+    fn next_available(&mut self) -> Result<Option<u16>, Broken> {
+        let area = &self.areas.as_ref().ok_or(Broken)?.available;
         // A power of two: no other number of entries is taken.
         let (next, entries) = (self.queue.next_avail(), self.queue.size());
         if next == self.available {
-            let at = GuestAddress(self.queue.avail_ring() + INDEX_AT);
-            let available = access::load(memory.map(), at, Ordering::Acquire).ok_or(Broken)?;
+            let available = area.load(INDEX_AT, Ordering::Acquire).ok_or(Broken)?;
             let available = u16::from_le(available);
             if available.wrapping_sub(next) > entries {
                 return Err(Broken);
@@ -204,15 +248,15 @@ impl Ring {
         if next == self.available {
             return Ok(None);
         }
-        let at = self.queue.avail_ring() + ENTRIES_AT + 2 * u64::from(next & (entries - 1));
-        let head = access::load(memory.map(), GuestAddress(at), Ordering::Relaxed).ok_or(Broken)?;
+        let at = ENTRIES_AT + AVAILABLE * usize::from(next & (entries - 1));
+        let head = area.load(at, Ordering::Relaxed).ok_or(Broken)?;
         self.queue.set_next_avail(next.wrapping_add(1));
         Ok(Some(u16::from_le(head)))
     }
 
     /// A request has ended: so many bytes were written for it. The guest is told at once, and called if it
     /// sleeps: it wakes, and asks for more, while the others end. To tell it of 16 at a time was half as fast.
-    pub(super) fn give(&mut self, memory: &Memory, head: u16, bytes: u32) -> Result<(), Broken> {
+    pub(super) fn give(&mut self, head: u16, bytes: u32) -> Result<(), Broken> {
         self.in_flight -= 1;
         if let Some(notes) = &mut self.notes {
             notes.ends(head);
@@ -221,44 +265,42 @@ impl Ring {
         if head >= entries {
             return Err(Broken);
         }
+        let area = &self.areas()?.used;
         let entry = (u64::from(head) | u64::from(bytes) << 32).to_le();
-        let at = self.queue.used_ring() + ENTRIES_AT + 8 * u64::from(used & (entries - 1));
-        access::put(memory.map(), GuestAddress(at), entry).ok_or(Broken)?;
+        area.put(ENTRIES_AT + USED * usize::from(used & (entries - 1)), entry).ok_or(Broken)?;
         let used = used.wrapping_add(1);
-        let at = GuestAddress(self.queue.used_ring() + INDEX_AT);
-        access::store(memory.map(), used.to_le(), at, Ordering::Release).ok_or(Broken)?;
+        area.store(INDEX_AT, used.to_le(), Ordering::Release).ok_or(Broken)?;
         self.queue.set_next_used(used);
         if let Some(notes) = &mut self.notes {
             notes.ended(1, used);
         }
-        self.call(memory)
+        self.call()
     }
 
     /// Calls the guest if it was told something and wants to be called.
-    pub(super) fn call(&mut self, memory: &Memory) -> Result<(), Broken> {
+    pub(super) fn call(&mut self) -> Result<(), Broken> {
         if self.called == self.queue.next_used() && !self.must_call {
             return Ok(());
         }
-        let is_wanted = self.is_call_wanted(memory)? | std::mem::take(&mut self.must_call);
+        let is_wanted = self.is_call_wanted()? | std::mem::take(&mut self.must_call);
         if let Some(call) = self.call.as_ref().filter(|_| is_wanted) {
             ring_bell(call);
         }
         Ok(())
     }
 
-    fn is_call_wanted(&mut self, memory: &Memory) -> Result<bool, Broken> {
-        let (used, ring) = (self.queue.next_used(), self.queue.avail_ring());
+    fn is_call_wanted(&mut self) -> Result<bool, Broken> {
+        let used = self.queue.next_used();
         let new = used.wrapping_sub(std::mem::replace(&mut self.called, used));
         // What was told is seen before what the guest wants is looked at.
         fence(Ordering::SeqCst);
-        let word = |at| {
-            access::load::<u16>(memory.map(), GuestAddress(at), Ordering::Relaxed).ok_or(Broken)
-        };
+        let area = &self.areas()?.available;
+        let word = |at| area.load::<u16>(at, Ordering::Relaxed).ok_or(Broken);
         if !self.queue.event_idx_enabled() {
-            let flags = word(ring)?;
+            let flags = word(0)?;
             return Ok(flags & (VRING_AVAIL_F_NO_INTERRUPT as u16).to_le() == 0);
         }
-        let event = word(ring + ENTRIES_AT + 2 * u64::from(self.queue.size()));
+        let event = word(ENTRIES_AT + AVAILABLE * usize::from(self.queue.size()));
         let event = u16::from_le(event?);
         Ok(used.wrapping_sub(event).wrapping_sub(1) < new)
     }

@@ -151,6 +151,7 @@ impl Terms {
         let stopped = &mut self.rings[ring];
         kicks.remove(stopped.kick.take());
         stopped.set_call(None);
+        stopped.leave();
         Vring { ring: ring as u32, value: stopped.base().into() }.bytes().to_vec()
     }
 
