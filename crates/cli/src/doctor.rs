@@ -128,8 +128,12 @@ pub(crate) fn check(system: &System, scenario: Option<&Scenario>, base: &Path) -
             Backend::Null | Backend::Memory => None,
         });
         checks.extend(
-            images.map(|(path, wanted)| image(&path, wanted.read_only, wanted.size.is_some())),
+            images.map(|(path, wanted)| image(&path, wanted.read_only, wanted.size)),
         );
+        checks.extend(host.cpus.iter().map(|cpu| match live::try_cpu(*cpu) {
+            Ok(()) => good("cpus", format!("CPU {cpu}")),
+            Err(error) => bad("cpus", error, "nproc --all".into()),
+        }));
     }
     checks
 }
@@ -243,14 +247,17 @@ fn directory(what: &'static str, path: &Path) -> Check {
 }
 
 /// An image that is there can be opened; one that is not can be made, where its size is told.
-fn image(path: &Path, read_only: bool, has_size: bool) -> Check {
+fn image(path: &Path, read_only: bool, size: Option<u64>) -> Check {
     const WHAT: &str = "image";
     let shown = path.display();
     let name = knobs::shell(&shown.to_string());
     match OpenOptions::new().read(true).write(!read_only).open(path) {
         Ok(file) => match file.metadata() {
             Ok(found) if found.is_file() || found.file_type().is_block_device() => {
-                good(WHAT, shown.to_string())
+                match live::look_at_image(path, size, read_only) {
+                    Ok(()) => good(WHAT, shown.to_string()),
+                    Err(error) => bad(WHAT, format!("{shown}: {error}"), format!("ls -l {name}")),
+                }
             }
             _ => bad(
                 WHAT,
@@ -258,7 +265,12 @@ fn image(path: &Path, read_only: bool, has_size: bool) -> Check {
                 format!("ls -l {name}"),
             ),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound && has_size => directory(WHAT, path),
+        Err(error) if error.kind() == ErrorKind::NotFound && read_only => bad(
+            WHAT,
+            format!("{shown} is not there, and none is made of a disk that is `read_only`"),
+            format!("ls -l {name}"),
+        ),
+        Err(error) if error.kind() == ErrorKind::NotFound && size.is_some() => directory(WHAT, path),
         Err(error) if error.kind() == ErrorKind::NotFound => bad(
             WHAT,
             format!("{shown} is not there, and its disk has no `size` to make it of"),

@@ -337,7 +337,7 @@ fn an_image_that_is_no_good_is_named() {
              [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
         )
     };
-    let cases: [(&str, &[u8], &str); 11] = [
+    let cases: [(&str, &[u8], &str); 12] = [
         ("image = \"d/x\"\nsize = \"1m\"", b"", "d`; make it first"),
         ("image = \"x\"", b"", "there is no such image; with `size` it is made"),
         ("image = \"q\"", &[b"QFI\xfb".as_slice(), &[0; 1020]].concat(), "the format qcow2"),
@@ -347,7 +347,8 @@ fn an_image_that_is_no_good_is_named() {
         ("image = \"q\"", &[b"WithoutFreeSpace".as_slice(), &[0; 1008]].concat(), "parallels"),
         ("image = \"q\"", &[&[0; 512], b"conectix".as_slice(), &[0; 504]].concat(), "format vhd"),
         ("image = \"q\"", &[0; 700], "700 bytes, which are no whole sectors of 512"),
-        ("image = \"q\"\nsize = \"1m\"", &[0; 1024], "it has 1024 bytes, and `size` says 1048576"),
+        ("image = \"q\"\nsize = \"512b\"", &[0; 1024], "it has 1024 bytes, and `size` says 512"),
+        ("image = \"x\"\nsize = \"1m\"\nread_only = true", b"", "of a disk that is `read_only`"),
         ("image = \".\"", b"", "Is a directory"),
         ("image = \"h.toml\"", b"", "it is the file that describes this host"),
     ];
@@ -357,9 +358,27 @@ fn an_image_that_is_no_good_is_named() {
             fs::write(site.path("q"), bytes).unwrap();
         }
         let said = site.refusal();
-        assert!(said.starts_with("kavg: h.toml:10: disk `a:scsi0:0`: "), "{said}");
+        assert!(said.starts_with("kavg: h.toml:12: disk `a:scsi0:0`: "), "{said}");
         assert!(said.contains(expected) && said.lines().count() == 1, "{said}");
     }
+}
+
+#[test]
+fn an_image_grows_with_its_disk_also_while_no_daemon_is_there() {
+    let disk = |size: &str| {
+        format!(
+            "[datastore.f]\nbackend = \"file\"\ndirectory = \".\"\n[vm.a]\n\
+             [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\nimage = \"q\"\nsize = \"{size}\"\n"
+        )
+    };
+    let site = Site::new(&disk("2m"));
+    fs::write(site.path("q"), vec![7; MIB]).unwrap();
+    let daemon = site.serve(1, &[]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    assert_eq!(client.read(0, 512), vec![7; 512]);
+    assert_eq!(client.read(2 * MIB as u64 - 512, 512), vec![0; 512]);
+    daemon.stop();
+    assert_eq!(fs::metadata(site.path("q")).unwrap().len(), 2 * MIB as u64);
 }
 
 #[test]

@@ -136,5 +136,16 @@ fn a_doctor_says_what_is_in_the_way() {
     let image = report["checks"].as_array().unwrap().iter().find(|check| check["what"] == "image");
     assert_eq!(image.unwrap()["verdict"], "good");
     assert!(!site.path("images/a_scsi0-0.img").exists() && !site.path("s").exists());
+    // What is there is looked at as whoever serves it does.
+    let image = site.path("images/a_scsi0-0.img");
+    for (bytes, expected) in [
+        ([b"QFI\xfb".as_slice(), &[0; 1020]].concat(), "of the format qcow2"),
+        (vec![0; 2 << 20], "and `size` says 1048576"),
+    ] {
+        std::fs::write(&image, &bytes).unwrap();
+        let text = String::from_utf8(doctor(&["h.toml"]).stdout).unwrap();
+        assert!(text.contains("bad   image") && text.contains(expected), "{text}");
+        assert_eq!(std::fs::read(&image).unwrap(), bytes);
+    }
     assert_eq!(doctor(&["nowhere.toml"]).status.code(), Some(2));
 }

@@ -125,8 +125,11 @@ pub struct Path {
     pub device: u32,
     /// The place of its adapter.
     pub adapter: u32,
-    /// Whether it is used.
+    /// Whether it is used; not where somebody took it down.
     pub up: bool,
+    /// Whether it is used and leads nowhere: a command on it was given up, or the device is gone.
+    #[serde(default)]
+    pub dead: bool,
     /// Whether it is active-optimised.
     pub optimized: bool,
 }

@@ -9,8 +9,8 @@ use counters::{DeviceId, HostSnapshot, IoId, PathId, Time, VdiskId};
 use knobs::Advanced;
 
 use crate::{
-    Error, HostConfig, Input, Object, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State,
-    stack::Stack,
+    Error, HostConfig, Input, Object, Output, Outputs, Sink, Wakeup, path::Path, sioc::Sioc,
+    slab::State, stack::Stack,
 };
 
 /// The queueing stack of one host.
@@ -132,6 +132,13 @@ impl Engine {
     #[must_use]
     pub const fn option(&self, option: Advanced) -> u32 {
         self.stack.options.get(option)
+    }
+
+    /// Whether commands can be sent over a path: it is up, and the array has not said over it that its device is
+    /// gone; not where the host does not have it.
+    #[must_use]
+    pub fn is_usable(&self, path: PathId) -> bool {
+        self.stack.paths.get(path.index()).is_some_and(Path::is_usable)
     }
 
     /// The limits of a device; `None` when the host does not have it.

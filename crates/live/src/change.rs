@@ -77,6 +77,16 @@ struct Planning<'a> {
 }
 
 impl Plan {
+    /// How many disks go to another device.
+    pub(crate) const fn moved_disks(&self) -> usize {
+        self.moves.len()
+    }
+
+    /// How many become larger.
+    pub(crate) const fn grown_disks(&self) -> usize {
+        self.grown.len()
+    }
+
     /// What is to be done for changes that can be made.
     ///
     /// # Errors

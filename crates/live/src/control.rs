@@ -136,9 +136,9 @@ impl Talk {
                 let place = hosts.find(host.as_deref())?;
                 let counted = hosts.counted(place);
                 drop(hosts);
-                let counters = counted.read()?;
+                let reading = counted.read()?;
                 let hosts = lock(&self.hosts);
-                Ok(Said::State(Box::new(describe(&hosts, place, &counted, &counters))))
+                Ok(Said::State(Box::new(describe(&hosts, place, &counted, &reading))))
             }
             What::Counters => {
                 let place = hosts.find(host.as_deref())?;
@@ -151,7 +151,7 @@ impl Talk {
 
     /// The first time of a host who is who, and again when that has changed; then a row.
     fn sample(&mut self, place: usize, counted: &Arc<Counted>) -> Result<Said, String> {
-        let now = Arc::new(counted.read()?);
+        let now = Arc::new(counted.read()?.counters);
         if self.samplers.len() <= place {
             self.samplers.resize_with(place + 1, || None);
         }

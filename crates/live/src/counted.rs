@@ -30,33 +30,44 @@ pub(crate) struct Counted {
     pub(crate) epoch_ms: i64,
 }
 
+/// What is read of a component, or of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) counters: HostSnapshot,
+    /// By path whether commands can be sent over it.
+    pub(crate) usable: Vec<bool>,
+}
+
 impl Counted {
     /// What the host has counted so far: of each object what its component says.
-    pub(crate) fn read(&self) -> Result<HostSnapshot, String> {
+    pub(crate) fn read(&self) -> Result<Reading, String> {
         let mut parts = Vec::new();
         for mailbox in &self.mailboxes {
             let (sender, receiver) = channel();
-            mailbox.send(Letter::Counters(HostSnapshot::default(), sender));
+            mailbox.send(Letter::Counters(Reading::default(), sender));
             let part = receiver.recv_timeout(PATIENCE);
             parts.push(part.map_err(|_| "a component does not answer")?);
         }
         let mut whole = HostSnapshot::default();
+        let mut usable = Vec::new();
         let Components { vdisks, devices, paths, adapters, .. } = &self.components;
-        whole.at = parts.iter().map(|part| part.at).max().unwrap_or_default();
+        whole.at = parts.iter().map(|part| part.counters.at).max().unwrap_or_default();
         let ids = &self.ids;
         for (id, part) in vdisks.iter().enumerate() {
-            whole.vdisks.push(mem::take(&mut parts[*part].vdisks[ids.vdisks.get(id)]));
+            whole.vdisks.push(mem::take(&mut parts[*part].counters.vdisks[ids.vdisks.get(id)]));
         }
         for (id, part) in devices.iter().enumerate() {
-            whole.devices.push(mem::take(&mut parts[*part].devices[ids.devices.get(id)]));
+            whole.devices.push(mem::take(&mut parts[*part].counters.devices[ids.devices.get(id)]));
         }
         for (id, part) in paths.iter().enumerate() {
-            whole.paths.push(mem::take(&mut parts[*part].paths[ids.paths.get(id)]));
+            let own = ids.paths.get(id);
+            whole.paths.push(mem::take(&mut parts[*part].counters.paths[own]));
+            usable.push(parts[*part].usable[own]);
         }
         for (id, part) in adapters.iter().enumerate() {
-            whole.adapters.push(mem::take(&mut parts[*part].adapters[ids.adapters.get(id)]));
+            whole.adapters.push(mem::take(&mut parts[*part].counters.adapters[ids.adapters.get(id)]));
         }
-        Ok(whole)
+        Ok(Reading { counters: whole, usable })
     }
 
     /// The size of a disk that is served.

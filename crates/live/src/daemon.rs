@@ -242,7 +242,8 @@ impl Daemon {
                 work(machine)
             });
             let thread = thread.map_err(|error| format!("a thread: {error}"))?;
-            is_bound.recv().unwrap_or(Ok(()))?;
+            let refuse = |what| format!("{file}: host `{}`: {what}", host.config.name);
+            is_bound.recv().unwrap_or(Ok(())).map_err(refuse)?;
             self.components.push(Running { mailbox, thread });
         }
         Ok(listener)
@@ -337,14 +338,15 @@ fn listen(
     if let Some(socket) = &nbd.socket {
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
-        listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        listening.map_err(|error| refuse(format!("`socket`: {}: {error}", path.display())))?;
         let shared = socket::share(&path, &host.sockets);
         shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
         let listening = listener.listen_tcp(tcp);
-        addresses.push(Address::Tcp(listening.map_err(|error| refuse(format!("{tcp}: {error}")))?));
+        let refuse = |error| refuse(format!("`tcp`: {tcp}: {error}"));
+        addresses.push(Address::Tcp(listening.map_err(refuse)?));
     }
     Ok(addresses)
 }
@@ -391,6 +393,14 @@ fn escaped(bytes: &[u8]) -> String {
 /// with the kernel.
 fn work(machine: Machine) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| machine.run())).unwrap_or_else(|_| process::abort())
+}
+
+/// Whether a component's thread can be bound to a CPU, by its number from 0.
+///
+/// # Errors
+/// The key, the CPU and what the system says.
+pub fn try_cpu(cpu: u32) -> Result<(), String> {
+    thread::spawn(move || bind(Some(cpu))).join().unwrap_or(Ok(()))
 }
 
 /// Binds this thread to a CPU.

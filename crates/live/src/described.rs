@@ -9,15 +9,19 @@ use engine::PathAccess;
 use knobs::{Advanced, Allocation, IoControl, Knob, Setting};
 use scenario::Host;
 
-use crate::{counted::Counted, hosts::Hosts};
+use crate::{
+    counted::{Counted, Reading},
+    hosts::Hosts,
+};
 
 /// The state of a host.
 pub(crate) fn describe(
     hosts: &Hosts,
     place: usize,
     counted: &Counted,
-    counters: &HostSnapshot,
+    reading: &Reading,
 ) -> HostState {
+    let counters = &reading.counters;
     let host = hosts.host(place);
     let config = &host.config;
     let set = |driver| {
@@ -40,12 +44,13 @@ pub(crate) fn describe(
             totals,
         }
     });
-    let paths = config.paths.iter().zip(hosts.paths_up(place));
-    let paths = paths.map(|(path, up)| Path {
+    let paths = config.paths.iter().zip(hosts.paths_up(place)).zip(&reading.usable);
+    let paths = paths.map(|((path, up), usable)| Path {
         name: path.name.clone(),
         device: path.device.index() as u32,
         adapter: path.adapter.index() as u32,
         up: *up,
+        dead: *up && !usable,
         optimized: path.access == PathAccess::Optimized,
     });
     let vms = config.vms.iter().map(|vm| Vm { name: vm.name.clone(), world: vm.world });

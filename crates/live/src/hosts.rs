@@ -305,9 +305,12 @@ fn summary(plans: &[Plan]) -> String {
     };
     let new = counted(count(|plan| plan.changes.new_disks()), "disk").map(|it| it + " more");
     let gone = counted(count(|plan| plan.changes.gone_disks()), "disk").map(|it| it + " fewer");
+    let moved = counted(count(Plan::moved_disks), "disk");
+    let moved = moved.map(|it| it + " on another device");
+    let grown = counted(count(Plan::grown_disks), "disk").map(|it| it + " larger");
     let set = counted(count(|plan| plan.changes.knobs.len()), "setting");
     let set = set.map(|it| it + " as the file says now");
-    let all: Vec<_> = [new, gone, set].into_iter().flatten().collect();
+    let all: Vec<_> = [new, gone, moved, grown, set].into_iter().flatten().collect();
     if all.is_empty() {
         "no disk and no setting has changed in the file".into()
     } else {

@@ -41,10 +41,11 @@ mod vhost;
 mod work;
 
 pub use alone::{Alone, Extent};
-pub use daemon::{Daemon, Options, Place, Signals, Told};
+pub use daemon::{Daemon, Options, Place, Signals, Told, try_cpu};
 pub use executor::try_io_uring;
 pub use hosts::Begin;
 pub use nbd::talk;
 pub use sandbox::confine;
 pub use settings::Settings;
+pub use served::look_at_image;
 pub use vhost::{messages, rings};

@@ -321,7 +321,9 @@ impl Machine {
                     self.guests.answer_map(guest, cookie, &extents);
                 }
                 Letter::Counters(mut into, to) => {
-                    self.engine.snapshot(self.now, &mut into);
+                    self.engine.snapshot(self.now, &mut into.counters);
+                    let paths = (0..into.counters.paths.len()).map(PathId::new);
+                    into.usable = paths.map(|path| self.engine.is_usable(path)).collect();
                     // Whoever asked may be gone.
                     let _ = to.send(into);
                 }

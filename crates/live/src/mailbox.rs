@@ -8,11 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
 };
 
-use counters::{HostSnapshot, VdiskId};
+use counters::VdiskId;
 use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
+use crate::{
+    counted::Reading, export::Extent, nbd::Arrived, vhost::Device, work::Returned,
+};
 
 /// What a component is told.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(crate) enum Letter {
     /// An answer about holes; none where it could not be found out.
     Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
     /// Somebody wants to read the counters, in the memory of what was read before.
-    Counters(HostSnapshot, Sender<HostSnapshot>),
+    Counters(Reading, Sender<Reading>),
     /// A setting, a part of the host that comes or goes, or what else the engine is to be told.
     Input(Input),
     /// The host has more parts than before: this is all that it is made of, as engines number it.

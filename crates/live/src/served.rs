@@ -182,7 +182,7 @@ impl Opening<'_> {
             Backend::File(path) => {
                 let path = self.seen.base.join(path);
                 let found = self.file(component, wanted, &path);
-                found.map_err(|what| format!("{}: {what}", path.display()))?
+                found.map_err(|what| format!("`image`: {}: {what}", path.display()))?
             }
         };
         self.served.parts[component].disks.push((vdisk, Disk { image, array, vm }));
@@ -258,4 +258,14 @@ impl Opening<'_> {
 /// What a path leads to.
 fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|found| Identity::of(&found))
+}
+
+/// Looks at an image that is there as whoever serves it will, and leaves it as it is. `size` is that of its disk,
+/// in bytes, where the file says it.
+///
+/// # Errors
+/// Why it would be refused, without its name: it cannot be opened, another process has it, it is of another
+/// format, or its size is another one and cannot grow.
+pub fn look_at_image(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
+    FileImage::look(path, size, read_only)
 }

@@ -61,6 +61,8 @@ pub(crate) struct Job {
     pub(crate) moved: u32,
     /// What they are moved from or to, where that is not the buffer of the work.
     pub(crate) bounce: Option<Data>,
+    /// Whether another process or another host answers the call, which whoever makes it then waits for.
+    pub(crate) is_far: bool,
 }
 
 /// What is called.
@@ -104,7 +106,7 @@ impl Job {
     /// One that is about all of its work, and calls nothing yet.
     pub(crate) fn new(work: Work, file: Arc<File>) -> Self {
         let Work { at, bytes, .. } = work;
-        Self { work, file, call: Call::Sync, at, bytes, moved: 0, bounce: None }
+        Self { work, file, call: Call::Sync, at, bytes, moved: 0, bounce: None, is_far: false }
     }
 
     /// The buffer of the call.

@@ -187,7 +187,7 @@ pub(crate) fn image(
         vhost_user,
         read_only,
         shared,
-        line: table.node().line(),
+        line: table.get("image").map_or(table.node().line(), |node| node.line()),
     }))
 }
 
@@ -199,7 +199,8 @@ pub(crate) fn nbd(node: &Node<'_>) -> Result<Nbd, Error> {
     if socket.is_none() && tcp.is_none() {
         return Err(node.error("one of `socket`, `tcp` is missing"));
     }
-    Ok(Nbd { socket, tcp, line: node.line() })
+    let line = table.get("socket").map_or(node.line(), |node| node.line());
+    Ok(Nbd { socket, tcp, line })
 }
 
 /// `[host.NAME.sockets]`.
@@ -209,7 +210,8 @@ pub(crate) fn sockets(node: &Node<'_>) -> Result<Sockets, Error> {
     let mode = table.read("mode", |node| node.parsed(mode))?;
     // Whoever names a group means it to have a use.
     let usual = if group.is_some() { 0o660 } else { Sockets::default().mode };
-    Ok(Sockets { group, mode: mode.unwrap_or(usual), line: node.line() })
+    let line = table.get("group").map_or(node.line(), |node| node.line());
+    Ok(Sockets { group, mode: mode.unwrap_or(usual), line })
 }
 
 /// What can be done with a socket is to write to it; reading goes with it by custom.

@@ -95,7 +95,7 @@ const REST: [(&str, &str); 11] = [
 ];
 
 fn is_up(state: &HostState, device: usize) -> bool {
-    state.paths.iter().any(|path| path.device as usize == device && path.up)
+    state.paths.iter().any(|path| path.device as usize == device && path.up && !path.dead)
 }
 
 fn is_local(state: &HostState, device: usize) -> bool {
@@ -190,7 +190,8 @@ pub(super) fn paths(
         out.field("Target", number('T'));
         out.field("LUN", number('L'));
         out.field("Plugin", "NMP");
-        out.field("State", if path.up { "active" } else { "off" });
+        let is_dead = if path.dead { "dead" } else { "active" };
+        out.field("State", if path.up { is_dead } else { "off" });
         out.field("Transport", transport);
         out.field("Adapter Identifier", from);
         out.field("Target Identifier", to);
@@ -211,7 +212,7 @@ pub(super) fn nmp_devices(state: &HostState, places: &[usize]) -> String {
         let device = &state.devices[place];
         let own = || state.paths.iter().filter(|path| path.device as usize == place);
         let asymmetric = own().any(|path| !path.optimized);
-        let used = own().filter(|path| path.up);
+        let used = own().filter(|path| path.up && !path.dead);
         let best = used.clone().any(|path| path.optimized);
         let working: Vec<_> =
             used.filter(|path| path.optimized || !best).map(|path| path.name.as_str()).collect();

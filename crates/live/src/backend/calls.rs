@@ -36,6 +36,8 @@ pub(crate) struct Calls {
     file: Arc<File>,
     /// Offsets and lengths of calls are multiples of so many bytes.
     block: u32,
+    /// Whether another process or another host answers them.
+    is_far: bool,
     changes: Changes,
     /// Whether a sync failed.
     is_lost: bool,
@@ -53,7 +55,12 @@ enum Next {
 impl Calls {
     /// Calls on a file that moves blocks of so many bytes.
     pub(super) fn new(file: Arc<File>, block: u32) -> Self {
-        Self { file, block, changes: Changes::default(), is_lost: false }
+        Self { file, block, is_far: false, changes: Changes::default(), is_lost: false }
+    }
+
+    /// The same on a filesystem that may be another process's or another host's.
+    pub(super) fn far(self, is_far: bool) -> Self {
+        Self { is_far, ..self }
     }
 
     /// The file, for whoever asks it about its holes.
@@ -155,7 +162,7 @@ impl Calls {
     ) -> Option<Ended> {
         let is_durable = matches!(work.op, Op::Flush | Op::WriteFua);
         let from = work.at;
-        let mut job = Job::new(work, self.file());
+        let mut job = Job { is_far: self.is_far, ..Job::new(work, self.file()) };
         if self.is_lost && is_durable {
             return self.end(job, Some(sense::write_failed(Errno::EIO)), buffers);
         }

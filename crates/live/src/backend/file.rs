@@ -15,6 +15,7 @@ use nix::{
     errno::Errno,
     fcntl::{FcntlArg, fcntl},
     libc,
+    sys::statfs::fstatfs,
 };
 
 use super::calls::Calls;
@@ -44,6 +45,11 @@ const FORMATS: [(&[u8], &str); 10] = [
 ];
 /// How the last sector of a VHD of fixed size begins, which has nothing in front of its data.
 const VHD: &[u8] = b"conectix";
+
+/// Filesystems that another process or another host answers for, by what `statfs` says (statfs(2)): FUSE, NFS,
+/// CIFS, SMB 2, SMB, Ceph, 9p.
+const FAR: [u32; 7] =
+    [0x6573_5546, 0x6969, 0xff53_4d42, 0xfe53_4d42, 0x517b, 0x00c3_6400, 0x0102_1997];
 
 /// An open image.
 #[derive(Debug)]
@@ -82,7 +88,10 @@ impl FileImage {
     /// What is wrong with it, without its name.
     pub(crate) fn open(path: &Path, size: Option<u64>, read_only: bool) -> Result<Self, String> {
         let is_new = !path.exists();
-        if is_new && (read_only || size.is_none()) {
+        if is_new && read_only {
+            return Err("there is no such image, and none is made of a disk that is `read_only`".into());
+        }
+        if is_new && size.is_none() {
             return Err("there is no such image; with `size` it is made".into());
         }
         let missing = |it: &&Path| is_new && !it.as_os_str().is_empty() && !it.is_dir();
@@ -111,11 +120,29 @@ impl FileImage {
             file.set_len(size).map_err(in_words)?;
         }
         let identity = Identity::of(&metadata);
-        let bytes = (&file).seek(SeekFrom::End(0)).map_err(in_words)?;
+        let mut bytes = (&file).seek(SeekFrom::End(0)).map_err(in_words)?;
         refuse_formats(path, bytes)?;
-        measure(bytes, size)?;
+        if measure(bytes, size, may_grow(&metadata, read_only))? == Measured::Grows {
+            bytes = size.unwrap_or(bytes);
+            file.set_len(bytes).map_err(in_words)?;
+        }
         let block = settle(&file, bytes, is_direct)?;
-        Ok(Self { calls: Calls::new(Arc::new(file), block), bytes, block, is_direct, identity })
+        let is_far = is_far(&file).map_err(|error| error.desc().to_owned())?;
+        let calls = Calls::new(Arc::new(file), block).far(is_far);
+        Ok(Self { calls, bytes, block, is_direct, identity })
+    }
+
+    /// Looks at an image that is there as [`Self::open`] does, and leaves it as it is.
+    ///
+    /// # Errors
+    /// Why it would be refused, without its name.
+    pub(crate) fn look(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
+        let mut file = OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
+        let metadata = file.metadata().map_err(in_words)?;
+        lock(&file, read_only)?;
+        let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
+        refuse_formats(path, bytes)?;
+        measure(bytes, size, may_grow(&metadata, read_only)).map(drop)
     }
 
     /// One that is no file, in front of the disk of a test.
@@ -152,15 +179,37 @@ fn refuse_formats(path: &Path, bytes: u64) -> Result<(), String> {
     ))
 }
 
-/// Its size, which is whole sectors.
-fn measure(bytes: u64, wanted: Option<u64>) -> Result<(), String> {
+/// Whether it is of a filesystem that another process or another host answers for.
+fn is_far(file: &File) -> nix::Result<bool> {
+    let kind = fstatfs(file)?.filesystem_type().0;
+    Ok(FAR.iter().any(|far| i128::from(*far) == i128::from(kind)))
+}
+
+/// How an image's size is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measured {
+    Right,
+    /// It is to become as large as its disk is.
+    Grows,
+}
+
+/// A file becomes larger with its disk, as it does when the host's file is read again at work.
+fn may_grow(metadata: &Metadata, read_only: bool) -> bool {
+    metadata.is_file() && !read_only
+}
+
+/// Its size, which is whole sectors and that of its disk.
+fn measure(bytes: u64, wanted: Option<u64>, may_grow: bool) -> Result<Measured, String> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR.into()) {
         return Err(format!("it has {bytes} bytes, which are no whole sectors of {SECTOR}"));
     }
-    if let Some(wanted) = wanted.filter(|wanted| *wanted != bytes) {
-        return Err(format!("it has {bytes} bytes, and `size` says {wanted}"));
+    match wanted {
+        Some(wanted) if wanted > bytes && may_grow => Ok(Measured::Grows),
+        Some(wanted) if wanted != bytes => {
+            Err(format!("it has {bytes} bytes, and `size` says {wanted}"))
+        }
+        _ => Ok(Measured::Right),
     }
-    Ok(())
 }
 
 /// The block in which it is read and written.

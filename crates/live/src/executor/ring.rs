@@ -13,7 +13,7 @@ use std::{
 use counters::IoId;
 use io_uring::{
     IoUring, opcode,
-    squeue::Entry,
+    squeue::{Entry, Flags},
     types::{Fd, FsyncFlags},
 };
 use nix::libc;
@@ -62,6 +62,9 @@ impl Ring {
         let mut builder = IoUring::builder();
         let ring = builder.setup_coop_taskrun().setup_taskrun_flag().build(ENTRIES);
         let ring = ring.or_else(|_| IoUring::new(ENTRIES))?;
+        // What is far waits in a thread of the kernel's: those that hang may not be all there are. Kernels before
+        // 5.15 are not to be told.
+        let _ = ring.submitter().register_iowq_max_workers(&mut [ENTRIES, 0]);
         Ok(Self { ring, jobs: Vec::new(), free: Vec::new(), fresh: VecDeque::new() })
     }
 
@@ -80,8 +83,9 @@ impl Ring {
             self.jobs.len() - 1
         });
         let held = self.jobs[place].insert(Held { job, places: Box::default() });
+        let is_far = held.job.is_far;
         let entry = held.entry().user_data(place as u64);
-        self.fresh.push_back(entry);
+        self.fresh.push_back(if is_far { entry.flags(Flags::ASYNC) } else { entry });
     }
 
     /// Tells the kernel of what is new: of as much at once as it has already, for then the disk is not without work

@@ -54,6 +54,8 @@ fn a_silent_disk_is_given_up_and_stops_no_other() {
     bench.clients[1].ask((0, READ), 0, 4096, &[]);
     assert_eq!(bench.answer(1).data, [7; 4096]);
     // All its paths are dead: what is asked now waits in the host, and is given up as well.
+    let usable = |bench: &Bench, path: usize| bench.machine.engine.is_usable(PathId::new(path));
+    assert_eq!([usable(&bench, 0), usable(&bench, 1)], [false, true]);
     bench.clients[0].ask((0, READ), 0, 4096, &[]);
     wait(&mut bench, GUEST_NS + SECOND);
     assert_eq!(bench.answer(0).error, EIO);
@@ -63,7 +65,7 @@ fn a_silent_disk_is_given_up_and_stops_no_other() {
     wait(&mut bench, 10 * SECOND);
     bench.clients[0].ask((0, WRITE), 0, 4096, &[9; 4096]);
     assert_eq!(bench.answer(0).error, 0);
-    assert!(bench.machine.lost.is_empty());
+    assert!(bench.machine.lost.is_empty() && usable(&bench, 0));
 }
 
 #[test]

@@ -178,7 +178,7 @@ struct Read {
 pub(super) fn all(hosts: &Shared) -> Result<String, String> {
     let known: Vec<_> = crate::hosts::lock(hosts).all().collect();
     let read = |(host, counted): (Host, std::sync::Arc<Counted>)| {
-        Ok(Read { host, counters: counted.read()? })
+        Ok(Read { host, counters: counted.read()?.counters })
     };
     let read: Vec<Read> = known.into_iter().map(read).collect::<Result<_, String>>()?;
     Ok(write(&read))
