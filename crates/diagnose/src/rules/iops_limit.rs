@@ -281,7 +281,10 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
-    if steady::held_number(device, &spell).is_some() {
+    // The number of a whole device may stand beside a rate that is held of a part of it.
+    let own = steady::of_chance(case, &spell, |sample| suspect.rate(sample));
+    let is_other = |number: steady::HeldNumber| !number.is_sure || !steady::is_held(own);
+    if steady::held_number(case, device, &spell).is_some_and(is_other) {
         return None;
     }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();

@@ -7,7 +7,7 @@
 use counters::{Controller, Kind};
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
-use super::{Case, adapter_queue, changes, number};
+use super::{Case, adapter_queue, array_qos, changes, number};
 use crate::{
     Cause, Device, Evidence, Finding, Object, ObjectKind, ROUNDED, Spell, Vdisk, largest, little,
     unrest_percent,
@@ -171,6 +171,12 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'s
     let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
     if case.is_array_spent(device, samples) {
         return Some("the array does all it can, and more commands only wait there");
+    }
+    if array_qos::applies(case, device) {
+        return Some(
+            "the rate below it stays, as when a QoS policy of the array holds it there, and more \
+             commands only wait longer then",
+        );
     }
     if device.full.as_ref().is_some_and(|full| is_meanwhile(&full.spell)) {
         return Some(
