@@ -363,7 +363,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         ("waiting, by Little's law", Some(finding.standing), ""),
         ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
-        ("latency at the virtual adapter", latency, "ms"),
+        (Evidence::AT_DISK, latency, "ms"),
     ]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,

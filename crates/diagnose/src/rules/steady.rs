@@ -196,6 +196,92 @@ pub(super) fn is_steady(rates: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Cause, Facts, Finding, fixture::Bench};
+
+    fn causes(findings: &[Finding]) -> Vec<Cause> {
+        findings.iter().map(|finding| finding.cause).collect()
+    }
+
+    /// How far completions scatter that nobody paces.
+    fn by_chance(rate: f64, sample: usize) -> f64 {
+        let scatter = [0.4, -1.1, 0.9, -0.3, 1.6, -0.8, 0.1, -1.9, 0.7, 1.2, -0.5][sample % 11];
+        rate + scatter * (rate / 5.0).sqrt()
+    }
+
+    /// 21.3 of 64 slots: 20 at an array that takes no more, and what is on its way to be refused.
+    #[test]
+    fn a_number_that_stands_while_the_rate_moves_is_no_iops_limit() {
+        for vms in [1, 4] {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 64);
+            for vm in &["a", "b", "c", "d"][..vms] {
+                let rate = move |s: usize| by_chance(7_450.0, s) / vms as f64;
+                let davg = move |s: usize| 21_300.0 / by_chance(7_450.0, s);
+                let vm = device.vm(vm).iops_when(rate).davg_when(davg);
+                vm.kavg(5.2).sampled(move |s| [5, 6, 5, 7, 6][s % 5] * 4 / vms as u32);
+            }
+            let findings = bench.findings();
+            assert_eq!(causes(&findings), [Cause::HostWait], "{vms}");
+            let told = &findings[0].sentence;
+            assert!(told.contains("never more than 21.3 commands are out"), "{told}");
+            assert!(findings[0].confidence > 0.5);
+        }
+    }
+
+    /// 30 threads beside it keep the number of the device as it is.
+    #[test]
+    fn a_limit_of_one_vm_is_one_beside_threads_of_another() {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 64);
+        let others = device.vm("others").iops_when(|s| by_chance(9_000.0, s));
+        others.davg_when(|s| 30_000.0 / by_chance(9_000.0, s)).sampled(|_| 30);
+        device.vm("held").iops_when(|s| 200.0 + 0.2 * (s % 2) as f64).davg(1.0).kavg(20.0);
+        assert_eq!(causes(&bench.findings()), [Cause::IopsLimit]);
+    }
+
+    #[test]
+    fn a_rate_that_stays_to_the_command_beside_a_quicker_device_is_none_of_the_guests_depth() {
+        let found = |moves: f64| {
+            let mut bench = Bench::new(20);
+            let rate = move |s: usize| 20_999.0 + moves * (by_chance(20_999.0, s) - 20_999.0);
+            let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+            vm.davg_when(move |s| 64_000.0 / rate(s)).sampled(|_| 64);
+            bench.device("naa.2", 128).vm("b").iops_when(|s| by_chance(2_380.0, s)).davg(1.68);
+            bench.findings()
+        };
+        let held = found(0.05);
+        assert_eq!(causes(&held), [Cause::ArrayQos, Cause::VirtualDiskCap]);
+        assert!(held[0].confidence <= 0.5);
+        assert!(held[1].changes.is_empty() && held[1].do_not[0].contains("QoS"), "{held:?}");
+        assert_eq!(causes(&found(1.0)), [Cause::VirtualDiskCap]);
+    }
+
+    #[test]
+    fn at_80_000_a_second_half_of_chance_speaks_for_a_round_rate() {
+        let mut bench = Bench::new(30);
+        let rate = |s: usize| 80_000.0 + 0.4 * (by_chance(80_000.0, s) - 80_000.0);
+        let vm = bench.device("naa.1", 1_024).vm("a").iops_when(rate);
+        vm.davg_when(move |s| 480_000.0 / rate(s)).sampled(|_| 480);
+        vm.controller(counters::Controller::Nvme);
+        bench.device("naa.2", 128).vm("b").iops_when(|s| by_chance(6_000.0, s)).davg(0.3);
+        bench.only(Cause::ArrayQos, &Facts::default());
+    }
+
+    #[test]
+    fn four_rows_tell_a_rate_that_stays_to_the_command_while_the_number_moves() {
+        let found = |moves: f64| {
+            let mut bench = Bench::new(5);
+            let inside = |s: usize| [1.0, 40.0, 62.0, 48.0, 55.0][s];
+            let held = move |s: usize| 4_310.0 + moves * (by_chance(4_310.0, s) - 4_310.0);
+            let rate = move |s: usize| if s == 0 { 1_500.0 } else { held(s) };
+            let vm = bench.device("naa.1", 512).vm("a").iops_when(rate);
+            vm.davg_when(move |s| if s == 0 { 0.3 } else { 1_000.0 * inside(s) / held(s) });
+            let finding = bench.findings().remove(0);
+            (finding.cause, finding.confidence)
+        };
+        assert_eq!(found(0.02), (Cause::ArrayQos, 0.5));
+        assert_eq!(found(1.0).0, Cause::ArraySlow);
+    }
 
     #[test]
     fn a_rate_that_nobody_set_is_a_round_one_once_in_fifty_times() {

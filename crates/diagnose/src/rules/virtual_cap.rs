@@ -141,7 +141,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
         Evidence::new("its limit", f64::from(cap.limit), ""),
     ];
     let latency = disk.latency_ms(&cap.spell.samples);
-    finding.evidence.extend(Evidence::of([("latency at the virtual adapter", latency, "ms")]));
+    finding.evidence.extend(Evidence::of([(Evidence::AT_DISK, latency, "ms")]));
     if let Some(wait) = cap.wait {
         finding.evidence.push(Evidence::new("wait in the guest", wait.millis, "ms"));
         finding.evidence.push(Evidence::new("waiting in the guest", wait.commands, ""));
@@ -235,7 +235,7 @@ fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let mut fix = Vec::new();
     match cap.disk.controller {
         Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
-            fix.extend(changes::raise_pvscsi(vm, known));
+            fix.extend(changes::raise_pvscsi(vm, cap.limit, known));
         }
         Some(Controller::Pvscsi) | None => {}
         Some(_) if cap.limit >= PVSCSI_DEPTH_MAX => {}
