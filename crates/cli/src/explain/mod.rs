@@ -157,6 +157,9 @@ mod tests {
             assert!(!found(name).is_empty(), "{name}");
         }
         for article in articles() {
+            for name in article.listed() {
+                assert!(found(name).contains(&article.title), "{name}");
+            }
             assert!(article.sections.len() >= 4, "{}", article.title);
             for (head, text) in &article.sections {
                 assert!(!text.trim().is_empty(), "{}: {head}", article.title);
