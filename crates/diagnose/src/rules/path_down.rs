@@ -275,9 +275,13 @@ fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spel
     let many = MANY * device.paths.len() as f64;
     let carried: Vec<usize> = before.iter().copied().filter(|&s| carries(s)).collect();
     let outlasts_turns = commands(case, &path.flow, &carried) >= MANY && after >= many;
-    let lasts = silent.len() as f64 >= TURNS || has_even_share(device, path, &before);
+    // Who has many turns in a sample misses them in one.
+    let (samples, turns) = match has_even_share(device, path, &before) {
+        true => (LASTING as f64, 1.0),
+        false => (TURNS, TURNS_OF_OTHERS),
+    };
     let misses_turns = longest_turn(case, device, path, &before)
-        .is_some_and(|turn| lasts && after >= TURNS_OF_OTHERS * turn);
+        .is_some_and(|turn| silent.len() as f64 >= samples && after >= turns * turn);
     let is_lost = silent.len() >= LASTING && (outlasts_turns || misses_turns);
     is_lost.then(|| Spell { samples: silent.to_vec(), of: busy.len() })
 }

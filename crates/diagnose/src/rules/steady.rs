@@ -218,7 +218,9 @@ mod tests {
                 let rate = move |s: usize| by_chance(7_450.0, s) / vms as f64;
                 let davg = move |s: usize| 21_300.0 / by_chance(7_450.0, s);
                 let vm = device.vm(vm).iops_when(rate).davg_when(davg);
-                vm.kavg(5.2).sampled(move |s| [5, 6, 5, 7, 6][s % 5] * 4 / vms as u32);
+                let part = move |all: u32| all / vms as u32;
+                vm.kavg(5.2).sampled(move |s| part([60, 64, 60, 68, 64][s % 5]));
+                vm.queued(move |_| part(40));
             }
             let findings = bench.findings();
             assert_eq!(causes(&findings), [Cause::HostWait], "{vms}");
