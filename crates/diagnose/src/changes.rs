@@ -389,8 +389,8 @@ fn spread_devices(hba: &Hba<'_>, depth: u32) -> Change {
 }
 
 /// Raises the depth of PVSCSI disks inside the guest from what it is, or from the `limit` that is seen,
-/// in the words of its system where that is known [KB-PV]; `None` where both are the most already. What is set stands in no
-/// counter: where it is not known it is to be noted first.
+/// in the words of its system where that is known [KB-PV]; `None` where both are the most already. What is
+/// set stands in no counter: where it is not known it is to be noted first.
 pub(crate) fn raise_pvscsi(vm: &str, limit: u32, known: Option<&VdiskFacts>) -> Option<Change> {
     let system = known.map(|facts| facts.guest.system());
     let set = |depth, ring_pages| {
