@@ -219,7 +219,7 @@ mod tests {
                 let davg = move |s: usize| 21_300.0 / by_chance(7_450.0, s);
                 let vm = device.vm(vm).iops_when(rate).davg_when(davg);
                 let part = move |all: u32| all / vms as u32;
-                vm.kavg(5.2).sampled(move |s| part([60, 64, 60, 68, 64][s % 5]));
+                vm.kavg(5.2).sampled(move |s| part([20, 24, 20, 28, 24][s % 5]));
                 vm.queued(move |_| part(40));
             }
             let findings = bench.findings();
