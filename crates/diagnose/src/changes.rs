@@ -148,7 +148,7 @@ pub(crate) fn raise_depth(
         if facts.device(name).max_queue_depth_at_end.is_some() {
             return leave_max_depth(name, from, own);
         }
-        let why = format!("It was lowered: {}.", driver_depth::gives(own, device, facts));
+        let why = format!("It was lowered: {}.", driver_depth::gives(own, host, device, facts));
         return raise_max_depth(host, name, (from, to.min(own)), dsnro, facts, &why);
     }
     let of_path = facts.device(name).depth_of_path;
@@ -359,10 +359,10 @@ fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
                 "{depth} is the most that {parameter} of {module} ({adapters}) is known to take"
             )
         }
-        (Some(module), Some(_)) => format!(
+        (Some(module), Some(driver)) if driver.depth_default == depth => format!(
             "The depth of {depth} that {module} of {adapters} gives a device is none that can be set"
         ),
-        (Some(module), None) => format!(
+        (Some(module), _) => format!(
             "No parameter of {module} ({adapters}) for a depth is known; `esxcli system module \
              parameters list -m {module}` shows what it has. Until then"
         ),
@@ -388,14 +388,14 @@ fn spread_devices(hba: &Hba<'_>, depth: u32) -> Change {
     .risking("Moving disks loads both devices.", "Move them back")
 }
 
-/// Raises the depth of PVSCSI disks inside the guest from what it is, in the words of its system
-/// where that is known [KB-PV]; `None` where both are the most already. What is set stands in no
-/// counter: where it is not known it is to be noted first.
-pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Change> {
+/// Raises the depth of PVSCSI disks inside the guest from what it is, or from the `limit` that is seen,
+/// in the words of its system where that is known [KB-PV]; `None` where both are the most already. What is
+/// set stands in no counter: where it is not known it is to be noted first.
+pub(crate) fn raise_pvscsi(vm: &str, limit: u32, known: Option<&VdiskFacts>) -> Option<Change> {
     let system = known.map(|facts| facts.guest.system());
     let set = |depth, ring_pages| {
         let vm = GuestName { vm: Some(vm.into()), system };
-        Setting::Pvscsi { vm, depth: Some(depth), ring_pages: Some(ring_pages) }
+        Setting::Pvscsi { vm, depth: Some(depth), ring_pages }
     };
     let which = match system {
         Some(GuestSystem::Windows) => "",
@@ -408,10 +408,12 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
     let what = format!(
         "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk.{which}"
     );
-    let undo =
-        known.and_then(|is| Some(set(is.depth?, is.adapter_depth? / PVSCSI_COMMANDS_PER_PAGE)));
+    let undo = known
+        .and_then(|is| Some(set(is.depth?, Some(is.adapter_depth? / PVSCSI_COMMANDS_PER_PAGE))));
     let is_known = undo.is_some();
-    let most = set(PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX);
+    let most = set(PVSCSI_DEPTH_MAX, Some(PVSCSI_RING_PAGES_MAX));
+    // The depth that is seen is what it was, and a ring that nobody told of is the driver's own.
+    let undo = undo.or_else(|| Some(set(limit, None)));
     if undo.as_ref() == Some(&most) {
         return None;
     }
@@ -694,6 +696,7 @@ mod tests {
     fn none_that_can_be_set_is_said_of_hardware_that_the_table_knows() {
         let cases = [
             (Some("vmw_ahci"), 31, "none that can be set"),
+            (Some("vmw_ahci"), 64, "No parameter of vmw_ahci (vmhba1) for a depth is known"),
             (None, 31, "none that can be set"),
             (Some("qlnativefc"), 254, "254 is the most that ql2xmaxqdepth of qlnativefc"),
             (Some("qedf"), 64, "parameters list -m qedf` shows what it has"),

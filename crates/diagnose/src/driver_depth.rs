@@ -21,13 +21,25 @@ pub(crate) fn of(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<
         deepest.filter(|deepest| Some(*deepest) >= device.deepest())
     };
     let seen = || peers().filter(|_| !device.rises_over_a_reboot(host)).map(|depth| depth as u32);
-    facts.device(device.flow.name).driver_depth.or_else(seen)
+    let known = facts.device(device.flow.name).driver_depth;
+    known.or_else(|| fixed(host, device, facts)).or_else(seen)
+}
+
+/// The depth of a driver that has no parameter for one, where a device has no more than that: with less
+/// it was lowered.
+fn fixed(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
+    let adapters = host.adapters_of(device);
+    let mut modules = adapters.iter().filter_map(|adapter| facts.drivers.get(adapter.flow.name));
+    let driver =
+        Driver::from_module(modules.next()?).filter(|driver| driver.parameter.is_none())?;
+    Some(driver.depth_default).filter(|depth| Some(f64::from(*depth)) >= device.deepest())
 }
 
 /// What its driver gives a device that was lowered, in words: another device may be held by DSNRO, and
 /// so tell the least.
-pub(crate) fn gives(own: u32, device: &Device<'_>, facts: &Facts) -> String {
-    let is_known = facts.device(device.flow.name).driver_depth.is_some();
+pub(crate) fn gives(own: u32, host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> String {
+    let known = facts.device(device.flow.name).driver_depth.or_else(|| fixed(host, device, facts));
+    let is_known = known.is_some();
     format!("the HBA's driver gives {own}{}", if is_known { "" } else { " or more" })
 }
 

@@ -38,6 +38,11 @@ pub(crate) fn raise(
     change
 }
 
+/// The most that DSNRO of a device can be: while VMs compete, no deeper device gives them more.
+pub(crate) fn most(device: &Device<'_>, facts: &Facts) -> u32 {
+    dsnro_within(device.flow.name, u32::MAX, facts)
+}
+
 /// What to type instead on a host that is older than one of which nothing is known is taken for.
 fn of_old_hosts() -> String {
     format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)

@@ -353,25 +353,30 @@ pub struct ArrayUser {
 const WORKS: f64 = 0.5;
 
 impl ArrayFacts {
+    /// The part of its time from which it has nothing left.
+    const SPENT: f64 = 0.99;
+
     /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
     /// host in some samples: nearly all of its time is work, so more commands add a ninth to the rate
     /// at most, and most of a command's time is wait there. An open load near what the array can do
     /// has the first without the second; where there is no time left at all, some wait is enough.
     pub(crate) fn is_full(&self, samples: &[usize], davg_ms: f64) -> bool {
         const FULL: f64 = 0.9;
-        const SPENT: f64 = 0.99;
         const WAITS: f64 = 1.2;
         let work = self.work(samples);
-        work >= SPENT && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+        work >= Self::SPENT && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
             || work >= FULL && self.is_slow(samples, davg_ms)
     }
 
-    /// Whether nearly all of the `davg_ms` is wait for others. Where each server has a queue of its
-    /// own that comes before the array is full: at five parts of six of its time.
+    /// Whether a command waits longer for others than it is served while it works all the time; or
+    /// several times as long, for where each server has a queue of its own that comes before the array
+    /// is full: at four parts of five of its time, where by M/M/1 it is four times.
     pub(crate) fn is_slow(&self, samples: &[usize], davg_ms: f64) -> bool {
         const BUSY: f64 = 0.8;
-        const WAITS: f64 = 6.0;
-        self.work(samples) >= BUSY && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+        const WAITS: f64 = 4.0;
+        let work = self.work(samples);
+        let takes = |times: f64| self.service_ms.is_some_and(|alone| davg_ms >= times * alone);
+        work >= Self::SPENT && takes(2.0) || work >= BUSY && takes(WAITS)
     }
 
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that

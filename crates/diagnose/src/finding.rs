@@ -99,6 +99,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// The label of what a virtual disk takes, which esxtop has no name for.
+    pub(crate) const AT_DISK: &str = "latency at the virtual adapter";
+
     pub(crate) fn new(label: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { label: label.into(), value, unit }
     }

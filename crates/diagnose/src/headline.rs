@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    ArrayQueue, Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Object, Outcome, Party,
-    Threshold, Verdict, largest, number,
+    ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
+    Outcome, Party, Threshold, Verdict, largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -188,6 +188,10 @@ fn of_finding(finding: &Finding) -> String {
         );
     }
     let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
+    // A limit may hold a disk above what the VM's latency counts.
+    let at_disk =
+        finding.evidence.iter().find(|each| each.label == Evidence::AT_DISK).map(|each| each.value);
+    let cost = at_disk.filter(|_| finding.cause == Cause::IopsLimit).or(cost);
     // The latency of a failed command is no storage's.
     let cost = cost.filter(|_| finding.cause != Cause::Failures);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));

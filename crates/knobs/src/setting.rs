@@ -485,7 +485,8 @@ impl Setting {
         }
     }
 
-    /// The guests that are meant. A line in the words of another system is for those of that system.
+    /// The guests that are meant. A line in the words of another system is for those of that system; but
+    /// named to one, those of Windows are for any, as a finding has them of a guest that it does not know.
     fn in_guests(
         &self,
         host: &impl Host,
@@ -495,7 +496,8 @@ impl Setting {
         let mut knobs = Vec::new();
         for (vm, guest) in host.vms(name.vm.as_deref()) {
             let system = guest.system();
-            if name.system.is_none_or(|named| named == system) {
+            let is_for_any = name.vm.is_some() && name.system == Some(GuestSystem::Windows);
+            if is_for_any || name.system.is_none_or(|named| named == system) {
                 let (depth, ring_pages) = driver(system, guest);
                 knobs.push(Knob::Pvscsi { vm, depth, ring_pages });
             } else if name.vm.is_some() {

@@ -104,6 +104,7 @@ fn lines_that_are_taken() {
         "win-2: DriverParameter = \"RequestRingPages=32,MaxQueueDepth=128\"",
         "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.ring_pages=16",
         "lin: options vmw_pvscsi cmd_per_lun=128",
+        "lin: RequestRingPages=32,MaxQueueDepth=254",
         "win-1: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f",
         "win-1: reg delete HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /f",
         "echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > /etc/modprobe.d/pvscsi.conf",

@@ -50,10 +50,17 @@ impl Article {
     /// Whether it is meant by a name as people type it: case, dots, dashes and slashes aside. A flag
     /// (`-O`) is meant as it is.
     pub(crate) fn is_named(&self, wanted: &str) -> bool {
-        self.names.iter().any(|name| match is_flag(wanted) || is_flag(name) {
+        let is_it = |name: &str| match is_flag(wanted) || is_flag(name) {
             true => name == wanted,
             false => plain(name) == plain(wanted),
-        })
+        };
+        let names = self.names.iter().map(String::as_str);
+        names.chain(self.listed()).any(is_it)
+    }
+
+    /// What of the title, as it is listed, people may type: all of it, and what stands before its words.
+    fn listed(&self) -> impl Iterator<Item = &str> {
+        [&*self.title].into_iter().chain(self.title.split_once([':', '(']).map(|parts| parts.0))
     }
 
     /// What it is called.
@@ -155,6 +162,9 @@ mod tests {
             assert!(!found(name).is_empty(), "{name}");
         }
         for article in articles() {
+            for name in article.listed() {
+                assert!(found(name).contains(&article.title), "{name}");
+            }
             assert!(article.sections.len() >= 4, "{}", article.title);
             for (head, text) in &article.sections {
                 assert!(!text.trim().is_empty(), "{}: {head}", article.title);

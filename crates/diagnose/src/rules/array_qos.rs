@@ -8,16 +8,18 @@
 use counters::Counter;
 
 use super::{
-    ALIKE, Case, EITHER, Rank, Rule,
-    at_rest::{ENOUGH_COMMANDS, at_rest_ms, moves_kib_ms},
+    ALIKE, Case, EITHER, LASTING, Rank, Rule,
+    at_rest::{at_rest_ms, moves_kib_ms},
     changes, iops_limit,
     known_wait::{KnownWait, MOST},
     latency_evidence,
     line_rate::LineRate,
-    number, silence,
+    number,
+    quick_peer::{faster_peer, quickest},
+    silence,
     steady::{
-        ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, rates, settled,
-        spread,
+        ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, is_surely_exact,
+        may_be_regulated, rates, settled, spread,
     },
 };
 use crate::{
@@ -41,6 +43,8 @@ pub(crate) const CONTRAST: f64 = 5.0;
 /// The same where the rate stays to the command while the number outstanding moves this far.
 const STILL_CONTRAST: f64 = 3.0;
 const MOVES: f64 = 1.15;
+/// The same of a rate that stays to the command, where the number outstanding does too.
+const QUICKER: f64 = 1.5;
 /// How far the number outstanding must vary for the rate's flatness to mean anything.
 const SPREAD: f64 = 1.5;
 /// How far the rate may vary meanwhile.
@@ -225,7 +229,10 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
     let few = spell.samples.len() < ENOUGH_SAMPLES;
-    if few || is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
+    if spell.samples.len() < LASTING
+        || is_array_slow(case, device, &spell)
+        || iops_limit::applies(case, device)
+    {
         return None;
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
@@ -248,6 +255,9 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
     let peer = peer();
     let beside = peer.is_some();
+    if few && !(own.is_some() && tells_in_few(case, device, &spell, inside)) {
+        return None;
+    }
     let faster = own.or(peer).or_else(follows)?;
     // A full queue holds the number at the array, and with it the rate.
     let is_set = stands && is_still && is_round_within(rate, EXACTLY) && device.full.is_none();
@@ -257,6 +267,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         [is_still_while_inside_moves, is_narrow, is_regulated(case, device, &spell), is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
+        _ if few => EITHER,
         1 => 0.65,
         2 => 0.75,
         _ => 0.85,
@@ -266,22 +277,44 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     Some(Held { flow, vm: None, spell, faster, beside, policy: None, link: None, certainty })
 }
 
-/// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
-/// wait in the host, though nothing in the recording is quicker; or one that was cut to it. What is
-/// slow by any measure may as well be an array at its limit.
+/// Whether a few samples tell a rate that is held: it stays to the command, or is one that somebody sets,
+/// while the number outstanding moves.
+fn tells_in_few(case: &Case<'_>, device: &Device<'_>, spell: &Spell, inside: f64) -> bool {
+    let is_round = settled(&device.flow, spell.clone()).is_some();
+    inside >= MOVES && (is_round || is_surely_exact(case, device, spell))
+}
+
+/// A whole device held to a rate, to the command, while a crowd is outstanding that does not wait in
+/// the host: a round one, though nothing in the recording is quicker, or one beside a device behind the
+/// same adapter that is; or one that was cut to it. What is slow by any measure may as well be an array
+/// at its limit.
 fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
     let held = |least: f64| {
-        let spell = device.spell(|sample| {
+        device.spell(|sample| {
             flow.davg(sample) >= Some(limit(Threshold::QosMs))
                 && flow.in_flight(sample) >= Some(least)
                 && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
-        })?;
-        settled(flow, spell)
+        })
     };
-    let in_a_crowd = || Some((held(2.0 * CROWD).filter(|s| is_regulated(case, device, s))?, None));
-    let (spell, faster) = in_a_crowd().or_else(|| after_a_burst(case, device, held(HELD)?))?;
+    let quicker = |spell: &Spell| {
+        let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
+        quickest(case, device, spell, |_| true).filter(|(_, peer_ms)| peer_ms * QUICKER <= davg_ms)
+    };
+    let in_a_crowd = || {
+        let spell = held(2.0 * CROWD)?;
+        let is_held = |spell: &Spell| may_be_regulated(case, device, spell);
+        if let Some(spell) = settled(flow, spell.clone()).filter(is_held) {
+            let faster = quicker(&spell);
+            return Some((spell, faster));
+        }
+        let faster = quicker(&spell).filter(|_| is_held(&spell) && !is_paced(device, &spell))?;
+        Some((spell, Some(faster)))
+    };
+    let burst = || after_a_burst(case, device, settled(flow, held(HELD)?)?);
+    let (spell, faster) = in_a_crowd().or_else(burst)?;
     let is_set = spell.samples.len() >= ENOUGH_SAMPLES;
+    let is_round = is_round_within(flow.mean_rate(&spell.samples)?, EXACTLY);
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
         || iops_limit::applies(case, device);
@@ -293,7 +326,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         beside: false,
         policy: None,
         link: None,
-        certainty: 0.55,
+        certainty: if is_round { 0.55 } else { EITHER },
     })
 }
 
@@ -344,36 +377,6 @@ fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
 /// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
 fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
-}
-
-/// Whether a device is a disk of the host's own, by the form of its name.
-fn is_local(name: &str) -> bool {
-    ["t10.", "eui.", "mpx."].iter().any(|local| name.starts_with(local))
-}
-
-/// Another device behind the same adapters that is answered fast in the same samples, and that is
-/// of the same array, as far as the names tell.
-fn faster_peer(
-    case: &Case<'_>,
-    device: &Device<'_>,
-    spell: &Spell,
-    davg: f64,
-) -> Option<(String, f64)> {
-    let array = array_of(device.flow.name);
-    let seconds: f64 = spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
-    let peers = case.host.devices.iter().filter(|peer| {
-        peer.id != device.id
-            && array == array_of(peer.flow.name)
-            && !is_local(device.flow.name)
-            && !is_local(peer.flow.name)
-            && case.host.share_an_adapter(device, peer)
-            && peer.flow.mean_rate(&spell.samples) >= Some(ENOUGH_COMMANDS / seconds)
-    });
-    let davg_of = |peer: &Device<'_>| peer.flow.per_command(&spell.samples, Flow::davg);
-    let latencies = peers.filter_map(|peer| Some((peer.flow.name.to_owned(), davg_of(peer)?)));
-    latencies
-        .filter(|(_, peer)| *peer > 0.0 && peer * CONTRAST <= davg)
-        .min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// The spell in which a flow has a latency worth asking about and a rate that does not move by

@@ -218,7 +218,7 @@ fn whose_depth(case: &Case<'_>, device: &Device<'_>, depth: u32) -> String {
         Some(own) if own > depth => {
             let end =
                 at_end.map_or(", which was lowered".into(), |end| format!(", {end} at the end"));
-            let gives = driver_depth::gives(own, device, case.facts);
+            let gives = driver_depth::gives(own, case.host, device, case.facts);
             format!("Device Max Queue Depth{end}: {gives}")
         }
         None if Hba::of(case.host, device, depth, case.facts).may_have_more(depth, case.facts) => {
@@ -393,6 +393,24 @@ mod tests {
         let line = "system settings advanced set -o /NFS/MaxQueueDepth -i";
         assert_eq!(step.set.to_string(), format!("{line} 64"));
         assert_eq!(step.undo.as_ref().unwrap().to_string(), format!("{line} 8"));
+    }
+
+    #[test]
+    fn a_device_below_what_its_driver_always_gives_was_lowered() {
+        let found = |module: &str| {
+            let mut bench = Bench::new(6);
+            bench.device("naa.1", 64).vm("a").iops(65_000.0).davg(0.98).kavg(0.9);
+            let mut facts = Facts::default();
+            facts.drivers.insert("vmhba1".into(), module.into());
+            bench.first(Cause::DeviceDepth, &facts)
+        };
+        let lowered = found("nvme_pcie");
+        assert!(lowered.sentence.contains("the HBA's driver gives 1023"), "{}", lowered.sentence);
+        let change = &lowered.changes[0];
+        assert!(change.what.contains("It was lowered"), "{}", change.what);
+        assert!(change.esxcli[0].contains("-d naa.1 -m "), "{:?}", change.esxcli);
+        let odd = found("vmw_ahci");
+        assert!(!odd.changes[0].what.contains("none that can be set"), "{}", odd.changes[0].what);
     }
 
     #[test]

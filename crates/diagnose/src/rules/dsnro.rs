@@ -204,7 +204,8 @@ fn fix(
             case.facts,
         )),
         Some(above)
-            if reachable < wanted && driver_depth::own(device, case.facts) >= Some(above) =>
+            if reachable < wanted.min(dsnro_advice::most(device, case.facts))
+                && driver_depth::own(device, case.facts) >= Some(above) =>
         {
             let (depths, dsnro) = ((above, wanted), Some(from));
             fix.push(changes::raise_depth(case.host, device, depths, dsnro, case.facts));

@@ -170,7 +170,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let (flow, name) = (&device.flow, device.flow.name);
     let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
-    let held_number = steady::held_number(device, spell);
+    let held_number = steady::held_number(case, device, spell);
     let why = held_number.map_or("slots are free".into(), |held| {
         let or_a_limit = if held.is_sure { "" } else { ", and so may an IOPS limit of a disk" };
         format!(

@@ -281,7 +281,10 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
-    if steady::held_number(device, &spell).is_some() {
+    // The number of a whole device may stand beside a rate that is held of a part of it.
+    let own = steady::of_chance(case, &spell, |sample| suspect.rate(sample));
+    let is_other = |number: steady::HeldNumber| !number.is_sure || !steady::is_held(own);
+    if steady::held_number(case, device, &spell).is_some_and(is_other) {
         return None;
     }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
@@ -360,7 +363,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         ("waiting, by Little's law", Some(finding.standing), ""),
         ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
-        ("latency at the virtual adapter", latency, "ms"),
+        (Evidence::AT_DISK, latency, "ms"),
     ]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,

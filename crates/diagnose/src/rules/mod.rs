@@ -23,6 +23,7 @@ mod line_rate;
 mod noisy_neighbour;
 mod path_down;
 mod path_thrash;
+mod quick_peer;
 mod refused;
 mod reservations;
 mod shared;

@@ -129,7 +129,8 @@ fn fix(
     full: &FullQueue,
     holder: &Party,
 ) -> Vec<crate::Change> {
-    let to = case.deeper(device, full, 0.0);
+    let most = dsnro_advice::most(device, case.facts);
+    let to = case.deeper(device, full, 0.0).min(most.max(full.depth as u32));
     let facts = case.facts.device(device.flow.name);
     let known = facts.max_queue_depth;
     let from = full.depth as u32;

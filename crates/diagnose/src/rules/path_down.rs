@@ -11,7 +11,7 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, changes, number,
+    ALIKE, Case, Rank, Rule, changes, number,
     path_thrash::{self, MANY, commands},
     silence,
 };
@@ -275,10 +275,24 @@ fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spel
     let many = MANY * device.paths.len() as f64;
     let carried: Vec<usize> = before.iter().copied().filter(|&s| carries(s)).collect();
     let outlasts_turns = commands(case, &path.flow, &carried) >= MANY && after >= many;
+    // Who has many turns in a sample misses them in one.
+    let (samples, turns) = match has_even_share(device, path, &before) {
+        true => (LASTING as f64, 1.0),
+        false => (TURNS, TURNS_OF_OTHERS),
+    };
     let misses_turns = longest_turn(case, device, path, &before)
-        .is_some_and(|turn| silent.len() as f64 >= TURNS && after >= TURNS_OF_OTHERS * turn);
+        .is_some_and(|turn| silent.len() as f64 >= samples && after >= turns * turn);
     let is_lost = silent.len() >= LASTING && (outlasts_turns || misses_turns);
     is_lost.then(|| Spell { samples: silent.to_vec(), of: busy.len() })
+}
+
+/// Whether a path had the same part as any other of its device's commands in every sample, and in as many as
+/// tell: then it has many turns in each.
+fn has_even_share(device: &Device<'_>, path: &Path<'_>, samples: &[usize]) -> bool {
+    let even = 1.0 / device.paths.len() as f64;
+    let share = |&sample: &usize| Some(path.flow.rate(sample)? / device.flow.rate(sample)?);
+    let is_even = |share: f64| ALIKE.contains(&(share / even));
+    samples.len() as f64 >= TURNS && samples.iter().all(|s| share(s).is_some_and(is_even))
 }
 
 /// The most commands between two turns of a path that takes turns with others within the samples;
@@ -642,6 +656,22 @@ mod tests {
         });
         bench.device("naa.1", 64).vm("a").iops(60.0).davg(0.5);
         bench.only(Cause::PathDown, &Facts::default());
+    }
+
+    /// An even part in each sample is many turns in each: two samples without one are as telling as three.
+    #[test]
+    fn two_samples_tell_where_every_one_before_had_many_turns() {
+        let found = |uneven: f64| {
+            let mut bench = Bench::new(5);
+            bench.paths(2).path_share(move |path, sample| match (path, sample) {
+                (path, 1) => 0.5 + uneven - 2.0 * uneven * path as f64,
+                (_, 0..3) => 0.5,
+                (path, _) => path as f64,
+            });
+            bench.device("naa.1", 64).vm("a").iops_when(|s| if s < 3 { 350.0 } else { 380.0 });
+            bench.findings().iter().any(|finding| finding.cause == Cause::PathDown)
+        };
+        assert_eq!([found(0.0), found(0.3)], [true, false]);
     }
 
     #[test]

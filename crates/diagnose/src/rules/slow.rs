@@ -32,3 +32,29 @@ pub(super) fn spell(
         .or_else(|| Spell::any(&device.busy, stalls))
         .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+
+    #[test]
+    fn an_array_that_works_all_the_time_and_lets_wait_longer_than_it_serves_is_named() {
+        let found = |busy: f64, davg_ms: f64| {
+            let mut bench = Bench::new(6);
+            let rate = move |s: usize| 30_000.0 / davg_ms + (s % 2) as f64 * 40.0;
+            bench.device("naa.1", 64).vm("a").iops_when(rate).davg(davg_ms).sampled(|_| 30);
+            let array = ArrayFacts {
+                name: "silo".into(),
+                service_ms: Some(2.1),
+                busy: vec![busy; 6],
+                ..ArrayFacts::default()
+            };
+            let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            let verdict = bench.diagnose(&Thresholds::default(), &facts);
+            verdict.findings.iter().any(|finding| finding.cause == Cause::ArraySlow)
+        };
+        assert!(found(0.999, 7.5) && found(0.81, 9.3));
+        assert!(!found(0.999, 2.5) && !found(0.85, 5.0) && !found(0.5, 9.3));
+    }
+}

@@ -9,6 +9,8 @@ use crate::{
 
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
 pub(super) const ENOUGH_SAMPLES: usize = 5;
+/// Samples that tell half of what chance does from all of it.
+const MANY_SAMPLES: usize = 12;
 /// How near a steady rate must be to a round number to be one that somebody set. A saturated array
 /// is steady too, but round only by chance: a rate that nobody set is so near to one once in fifty
 /// times, for there are eleven of them from 1 to 10. One that is set loses less than this in a
@@ -41,33 +43,79 @@ pub(super) fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Opt
 /// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
 /// outstanding is not.
 pub(super) fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    spell.samples.len() >= ENOUGH_SAMPLES
+        && is_exact(case, device, spell)
+        && is_settled(device, spell)
+}
+
+/// The same of a rate for which something else speaks besides: where there are samples enough, it may
+/// move half as far as by chance, for at 100,000 a second that is next to nothing.
+pub(super) fn may_be_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const STEADIER: f64 = 0.5;
+    let moves = of_chance(case, spell, |sample| device.flow.rate(sample));
+    is_regulated(case, device, spell)
+        || spell.samples.len() >= MANY_SAMPLES
+            && reaches(Some(STEADIER), moves)
+            && is_settled(device, spell)
+}
+
+fn is_settled(device: &Device<'_>, spell: &Spell) -> bool {
     const SETTLED_PERCENT: f64 = 10.0;
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
-    spell.samples.len() >= ENOUGH_SAMPLES
-        && is_exact(case, device, spell)
-        && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
+    unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
 }
 
 /// Whether a rate stays far nearer to itself than the number of completions in an interval would by
 /// chance.
 pub(super) fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    is_held(of_chance(case, spell, |sample| device.flow.rate(sample)))
+}
+
+/// The same in so few samples that chance makes it of one recording in a hundred.
+pub(super) fn is_surely_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const ONCE_IN_A_HUNDRED: f64 = 0.1;
+    let moves = of_chance(case, spell, |sample| device.flow.rate(sample));
+    reaches(Some(ONCE_IN_A_HUNDRED), moves)
+}
+
+/// Whether what holds a rate lets it move so: so many times as far as chance moves it.
+pub(super) fn is_held(of_chance: Option<f64>) -> bool {
     const STEADY: f64 = 0.25;
-    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
-    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
-    reaches(steady, unrest_percent(&rates(&device.flow, spell)))
+    reaches(Some(STEADY), of_chance)
+}
+
+/// How far a rate moves, as a part of how far chance moves the number of completions in an interval:
+/// by its square root. It is what tells apart whatever makes commands wait. Who paces them, be it a
+/// limit of the host or a policy of the array, moves the rate far less, and the number in the slots
+/// moves beside it; where a number is what is held, as in a full queue, that stands, and the rate
+/// moves as far as chance has it.
+pub(super) fn of_chance(
+    case: &Case<'_>,
+    spell: &Spell,
+    rate: impl Fn(usize) -> Option<f64>,
+) -> Option<f64> {
+    let commands = spell.mean(|sample| Some(rate(sample)? * case.host.interval_s(sample)))?;
+    let rates: Vec<f64> = spell.samples.iter().filter_map(|&sample| rate(sample)).collect();
+    Some(unrest_percent(&rates)? / 100.0 * commands.sqrt())
 }
 
 /// Whether commands come when they are due and not when others return: their number scatters from
 /// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
 /// has as many out as he may.
 pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
-    const SCATTERED: f64 = 0.5;
+    const SCATTERED: f64 = 0.75;
     let sampled = |sample: &usize| device.queue.sampled(*sample);
     let inside: Vec<f64> = spell.samples.iter().filter_map(sampled).collect();
     let arrivals = mean(inside.iter().copied()).map(|mean| SCATTERED * 100.0 / mean.sqrt());
     reaches(unrest_percent(&inside), arrivals)
 }
+
+/// Part of the samples in which a number must stay, and how near to it the mean must be.
+const ALL: f64 = 0.9;
+const NEAR: f64 = 0.02;
+/// How much less than a rate a number must move that is held while the rate is not.
+const STILLER: f64 = 0.5;
 
 /// The number of commands at which a device stays that has slots for more.
 #[derive(Clone, Copy)]
@@ -79,24 +127,30 @@ pub(super) struct HeldNumber {
 }
 
 /// The number of commands at which something behind a device holds it, that takes so many and refuses
-/// what is more, as an array does that answers TASK SET FULL [KB-QF]. Before an array that takes the
-/// same time for each command the rate stays too, and a rate that is held has that number out: then
-/// only commands of every VM that wait in every sample speak for the number, unless the rate is one
-/// that somebody sets.
-pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<HeldNumber> {
+/// what is more, as an array does that answers TASK SET FULL [KB-QF]: it stands while the rate moves as
+/// by chance. What is refused is on its way for a while, so ACTV may move by that. Before an array that
+/// takes the same time for each command the rate stays too, and a rate that is held has that number
+/// out: then only commands of every VM that wait in every sample speak for the number, unless the rate
+/// is one that somebody sets.
+pub(super) fn held_number(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    spell: &Spell,
+) -> Option<HeldNumber> {
     const FEWEST: f64 = 4.0;
-    const ALL: f64 = 0.9;
-    const NEAR: f64 = 0.02;
-    const STILLER: f64 = 0.5;
     let commands = median(spell.samples.iter().map(|&s| device.queue.actv.at(s)))?;
-    let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| device.in_slots(s)).collect();
+    if let Some(stands) = stands(case, device, spell).filter(|stands| *stands >= FEWEST) {
+        return Some(HeldNumber { commands: stands, is_sure: true });
+    }
     let is_kept = |sample| {
         let depth = device.queue.depth_at(sample)?;
         Some(device.queue.actv.at(sample)? == commands && commands < depth)
     };
-    let is_near = (mean(inside.iter().copied())? / commands - 1.0).abs() <= NEAR;
+    let inside = spell.mean(|sample| device.in_slots(sample))?;
+    let is_near = (inside / commands - 1.0).abs() <= NEAR;
     let stays = commands >= FEWEST && spell.share(is_kept) >= ALL && is_near;
-    let is_sure = unrest_percent(&inside)? < STILLER * unrest_percent(&rates(&device.flow, spell))?;
+    let is_sure =
+        slots_unrest(device, spell)? < STILLER * unrest_percent(&rates(&device.flow, spell))?;
     let queues = |queue: &Queue<'_>, sample: usize| queue.qued.at(sample) > Some(0.0);
     let waits = |&sample: &usize| {
         let mut vms = device.worlds.iter().filter(|world| world.flow.rate(sample) > Some(0.0));
@@ -107,6 +161,27 @@ pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<HeldNumb
     let is_set = is_round_within(device.flow.mean_rate(&spell.samples)?, EXACTLY);
     let all_wait = spell.samples.len() >= ENOUGH_SAMPLES && spell.samples.iter().all(waits);
     (stays && (is_sure || all_wait && !is_set)).then_some(HeldNumber { commands, is_sure })
+}
+
+/// The mean number in the slots of a device, where it is less than those that there are and stands beside
+/// a rate that moves as by chance.
+fn stands(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<f64> {
+    const BY_CHANCE: f64 = 0.5;
+    const STANDS_PERCENT: f64 = 1.0;
+    let commands = spell.mean(|sample| device.in_slots(sample))?;
+    let has_more = |sample| Some(commands <= (1.0 - NEAR) * device.queue.depth_at(sample)?);
+    let rate = |sample| device.flow.rate(sample);
+    let slots = slots_unrest(device, spell)?;
+    let is_still =
+        slots <= STANDS_PERCENT && slots < STILLER * unrest_percent(&rates(&device.flow, spell))?;
+    let is_free = of_chance(case, spell, rate) >= Some(BY_CHANCE);
+    let lasts = spell.samples.len() >= ENOUGH_SAMPLES && spell.share(has_more) >= ALL;
+    (lasts && is_still && is_free).then_some(commands)
+}
+
+fn slots_unrest(device: &Device<'_>, spell: &Spell) -> Option<f64> {
+    let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| device.in_slots(s)).collect();
+    unrest_percent(&inside)
 }
 
 pub(super) fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
@@ -121,6 +196,94 @@ pub(super) fn is_steady(rates: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Cause, Facts, Finding, fixture::Bench};
+
+    fn causes(findings: &[Finding]) -> Vec<Cause> {
+        findings.iter().map(|finding| finding.cause).collect()
+    }
+
+    /// How far completions scatter that nobody paces.
+    fn by_chance(rate: f64, sample: usize) -> f64 {
+        let scatter = [0.4, -1.1, 0.9, -0.3, 1.6, -0.8, 0.1, -1.9, 0.7, 1.2, -0.5][sample % 11];
+        rate + scatter * (rate / 5.0).sqrt()
+    }
+
+    /// 21.3 of 64 slots: 20 at an array that takes no more, and what is on its way to be refused.
+    #[test]
+    fn a_number_that_stands_while_the_rate_moves_is_no_iops_limit() {
+        for vms in [1, 4] {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 64);
+            for vm in &["a", "b", "c", "d"][..vms] {
+                let rate = move |s: usize| by_chance(7_450.0, s) / vms as f64;
+                let davg = move |s: usize| 21_300.0 / by_chance(7_450.0, s);
+                let vm = device.vm(vm).iops_when(rate).davg_when(davg);
+                let part = move |all: u32| all / vms as u32;
+                vm.kavg(5.2).sampled(move |s| part([20, 24, 20, 28, 24][s % 5]));
+                vm.queued(move |_| part(40));
+            }
+            let findings = bench.findings();
+            assert_eq!(causes(&findings), [Cause::HostWait], "{vms}");
+            let told = &findings[0].sentence;
+            assert!(told.contains("never more than 21.3 commands are out"), "{told}");
+            assert!(findings[0].confidence > 0.5);
+        }
+    }
+
+    /// 30 threads beside it keep the number of the device as it is.
+    #[test]
+    fn a_limit_of_one_vm_is_one_beside_threads_of_another() {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 64);
+        let others = device.vm("others").iops_when(|s| by_chance(9_000.0, s));
+        others.davg_when(|s| 30_000.0 / by_chance(9_000.0, s)).sampled(|_| 30);
+        device.vm("held").iops_when(|s| 200.0 + 0.2 * (s % 2) as f64).davg(1.0).kavg(20.0);
+        assert_eq!(causes(&bench.findings()), [Cause::IopsLimit]);
+    }
+
+    #[test]
+    fn a_rate_that_stays_to_the_command_beside_a_quicker_device_is_none_of_the_guests_depth() {
+        let found = |moves: f64| {
+            let mut bench = Bench::new(20);
+            let rate = move |s: usize| 20_999.0 + moves * (by_chance(20_999.0, s) - 20_999.0);
+            let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+            vm.davg_when(move |s| 64_000.0 / rate(s)).sampled(|_| 64);
+            bench.device("naa.2", 128).vm("b").iops_when(|s| by_chance(2_380.0, s)).davg(1.68);
+            bench.findings()
+        };
+        let held = found(0.05);
+        assert_eq!(causes(&held), [Cause::ArrayQos, Cause::VirtualDiskCap]);
+        assert!(held[0].confidence <= 0.5);
+        assert!(held[1].changes.is_empty() && held[1].do_not[0].contains("QoS"), "{held:?}");
+        assert_eq!(causes(&found(1.0)), [Cause::VirtualDiskCap]);
+    }
+
+    #[test]
+    fn at_80_000_a_second_half_of_chance_speaks_for_a_round_rate() {
+        let mut bench = Bench::new(30);
+        let rate = |s: usize| 80_000.0 + 0.4 * (by_chance(80_000.0, s) - 80_000.0);
+        let vm = bench.device("naa.1", 1_024).vm("a").iops_when(rate);
+        vm.davg_when(move |s| 480_000.0 / rate(s)).sampled(|_| 480);
+        vm.controller(counters::Controller::Nvme);
+        bench.device("naa.2", 128).vm("b").iops_when(|s| by_chance(6_000.0, s)).davg(0.3);
+        bench.only(Cause::ArrayQos, &Facts::default());
+    }
+
+    #[test]
+    fn four_rows_tell_a_rate_that_stays_to_the_command_while_the_number_moves() {
+        let found = |moves: f64| {
+            let mut bench = Bench::new(5);
+            let inside = |s: usize| [1.0, 40.0, 62.0, 48.0, 55.0][s];
+            let held = move |s: usize| 4_310.0 + moves * (by_chance(4_310.0, s) - 4_310.0);
+            let rate = move |s: usize| if s == 0 { 1_500.0 } else { held(s) };
+            let vm = bench.device("naa.1", 512).vm("a").iops_when(rate);
+            vm.davg_when(move |s| if s == 0 { 0.3 } else { 1_000.0 * inside(s) / held(s) });
+            let finding = bench.findings().remove(0);
+            (finding.cause, finding.confidence)
+        };
+        assert_eq!(found(0.02), (Cause::ArrayQos, 0.5));
+        assert_eq!(found(1.0).0, Cause::ArraySlow);
+    }
 
     #[test]
     fn a_rate_that_nobody_set_is_a_round_one_once_in_fifty_times() {

@@ -7,7 +7,7 @@
 use counters::{Controller, Kind};
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
-use super::{Case, adapter_queue, changes, number};
+use super::{Case, adapter_queue, array_qos, changes, number};
 use crate::{
     Cause, Device, Evidence, Finding, Object, ObjectKind, ROUNDED, Spell, Vdisk, largest, little,
     unrest_percent,
@@ -141,7 +141,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
         Evidence::new("its limit", f64::from(cap.limit), ""),
     ];
     let latency = disk.latency_ms(&cap.spell.samples);
-    finding.evidence.extend(Evidence::of([("latency at the virtual adapter", latency, "ms")]));
+    finding.evidence.extend(Evidence::of([(Evidence::AT_DISK, latency, "ms")]));
     if let Some(wait) = cap.wait {
         finding.evidence.push(Evidence::new("wait in the guest", wait.millis, "ms"));
         finding.evidence.push(Evidence::new("waiting in the guest", wait.commands, ""));
@@ -171,6 +171,12 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'s
     let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
     if case.is_array_spent(device, samples) {
         return Some("the array does all it can, and more commands only wait there");
+    }
+    if array_qos::applies(case, device) {
+        return Some(
+            "the rate below it stays, as when a QoS policy of the array holds it there, and more \
+             commands only wait longer then",
+        );
     }
     if device.full.as_ref().is_some_and(|full| is_meanwhile(&full.spell)) {
         return Some(
@@ -229,7 +235,7 @@ fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let mut fix = Vec::new();
     match cap.disk.controller {
         Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
-            fix.extend(changes::raise_pvscsi(vm, known));
+            fix.extend(changes::raise_pvscsi(vm, cap.limit, known));
         }
         Some(Controller::Pvscsi) | None => {}
         Some(_) if cap.limit >= PVSCSI_DEPTH_MAX => {}
