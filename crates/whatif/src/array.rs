@@ -120,11 +120,20 @@ struct Slopes {
 impl ArrayCalibration {
     /// Calibrates on the intervals with load, of which there is at least one, and on a lighter load
     /// of other commands.
-    pub(crate) fn of(devices: Vec<String>, points: &[Point], light: Option<Light>) -> Self {
+    /// `is_paced` is whether limits in the host hold all that is sent to it.
+    pub(crate) fn of(
+        devices: Vec<String>,
+        (points, is_paced): (&[Point], bool),
+        light: Option<Light>,
+    ) -> Self {
         let [by_chance, chance] = chance(points);
         // What chance moves from one interval to the next moves the latency too, by Little's law: that is no
         // sign that the one follows the other.
-        let groups = if by_chance >= CHANCE { vec![merged(points)] } else { groups(points) };
+        let mut groups = if by_chance >= CHANCE { vec![merged(points)] } else { groups(points) };
+        // A rate that stands still is that of the limits then, and no sign that the array gives no more.
+        if is_paced && is_still(&groups) {
+            groups = vec![merged(points)];
+        }
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let light = light.filter(|light| VARIATION * light.outstanding <= first.outstanding);
         let light = light.map(|light| light.beside(first));

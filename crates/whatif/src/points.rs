@@ -1,7 +1,7 @@
 //! What the intervals of a recording say of an array: how long its commands took with how many
 //! outstanding, over all devices that share it.
 
-use levels::{Measured, weighted_mean};
+use levels::{Measured, median, weighted_mean};
 
 use crate::{
     ArrayCalibration, GuestCalibration,
@@ -11,8 +11,9 @@ use crate::{
     rows::Row,
 };
 
-/// How far the share of reads may be from the window's for an interval to tell of its array.
-const READS_APART: f64 = 0.15;
+/// How far the share of reads may be from the window's for an interval to tell of its array: behind RAID 5 a
+/// write is the work of four reads (reference `array-and-control.md`, section 7.2).
+const READS_APART: f64 = 0.05;
 /// How far the size of commands may be, as a factor.
 const SIZES_APART: f64 = 1.3;
 
@@ -95,7 +96,10 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
         };
         (of(&|row| row.read_share(s)), of(&|row| row.size_kib(s)))
     };
-    let (reads, size_kib) = mix(window);
+    // A part of the window may be of other commands.
+    let usual: Vec<_> = window.iter().map(|&s| mix(&[s])).collect();
+    let reads = median(usual.iter().map(|(reads, _)| *reads));
+    let size_kib = median(usual.iter().map(|(_, size_kib)| *size_kib));
     // What never was measured tells no sample from another.
     let is_near = |usual: Option<f64>, own: Option<f64>, near: &dyn Fn(f64, f64) -> bool| {
         usual.is_none_or(|usual| own.is_some_and(|own| near(usual, own)))
@@ -121,9 +125,12 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
     let scsi: Vec<&Device<'_>> = parts.iter().map(|(device, _)| *device).collect();
     let light = if is_free { Light::of(recording, &scsi, &light, &like) } else { None };
     let names = parts.iter().map(|(device, _)| device.name.clone()).collect();
-    let array = ArrayCalibration::of(names, &points(false), light);
+    let mut guests = parts.iter().flat_map(|(_, guests)| *guests).peekable();
+    let is_paced = guests.peek().is_some() && guests.all(|guest| guest.held_at_iops.is_some());
+    let array = ArrayCalibration::of(names, (&points(false), is_paced), light);
+    let in_bursts = || ArrayCalibration::of(Vec::new(), (&points(true), is_paced), light);
     match may_burst {
-        true => array.or_in_bursts(ArrayCalibration::of(Vec::new(), &points(true), light)),
+        true => array.or_in_bursts(in_bursts()),
         false => array,
     }
 }

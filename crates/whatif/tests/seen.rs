@@ -198,3 +198,40 @@ fn without_rows_of_vms_a_depth_of_dsnros_is_not_known_to_be_the_devices() {
         }
     }
 }
+
+/// What the last forty seconds of a host with a change come to.
+fn after(text: &str, line: &str) -> f64 {
+    let mut changed = scenario(text);
+    changed.set(line).expect("a setting");
+    rate(&recorded(&changed), [12, 29])
+}
+
+#[test]
+fn a_rate_that_a_limit_keeps_still_is_no_sign_of_a_full_array() {
+    // A quiet hour of quicker commands under the same limit: the rate is that of the limit in both.
+    let lifted = "sql: DiskLimitIOPerSecond -1";
+    let spindles = "spindles = 32\nservice = \"7ms\"\nraid = \"5\"\nround_trip = \"200us\"";
+    let many = "read = \"83%\"\nsize = \"16k\"\nthreads";
+    let loads =
+        step(4, 42).replace("name = \"many\"\nthreads", &format!("name = \"many\"\n{many}"));
+    let text = host(spindles, 32, &loads);
+    let limited = text.replace("adapter = \"pvscsi\"\n", "adapter = \"pvscsi\"\nlimit = 291\n");
+    assert_ne!(text, limited);
+    let answer = ask(&recorded(&scenario(&limited)), [0, 29], lifted);
+    let (low, high) = range(&answer);
+    let truth = rate(&recorded(&scenario(&text)), [0, 29]);
+    assert!(low <= truth && truth <= high, "{low} to {high}, {truth}");
+    assert_eq!(answer.verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn a_quiet_hour_of_reads_is_no_like_load_of_one_with_an_eighth_of_writes() {
+    // Behind RAID 5 a write is the work of four reads.
+    let spindles = "spindles = 21\nservice = \"7308us\"\nraid = \"5\"\nround_trip = \"200us\"";
+    let many = "name = \"many\"\nread = \"88%\"\nthreads";
+    let text = host(spindles, 24, &step(8, 69).replace("name = \"many\"\nthreads", many));
+    let recording = recorded(&scenario(&text));
+    let (low, high) = range(&ask(&recording, [12, 29], &depth(6)));
+    let truth = after(&text, &depth(6));
+    assert!(low <= truth && truth <= high, "{low} to {high}, {truth}");
+}
