@@ -127,9 +127,7 @@ pub(crate) fn check(system: &System, scenario: Option<&Scenario>, base: &Path) -
             Backend::File(path) => Some((base.join(path), image)),
             Backend::Null | Backend::Memory => None,
         });
-        checks.extend(
-            images.map(|(path, wanted)| image(&path, wanted.read_only, wanted.size)),
-        );
+        checks.extend(images.map(|(path, wanted)| image(&path, wanted.read_only, wanted.size)));
         checks.extend(host.cpus.iter().map(|cpu| match live::try_cpu(*cpu) {
             Ok(()) => good("cpus", format!("CPU {cpu}")),
             Err(error) => bad("cpus", error, "nproc --all".into()),
@@ -270,7 +268,9 @@ fn image(path: &Path, read_only: bool, size: Option<u64>) -> Check {
             format!("{shown} is not there, and none is made of a disk that is `read_only`"),
             format!("ls -l {name}"),
         ),
-        Err(error) if error.kind() == ErrorKind::NotFound && size.is_some() => directory(WHAT, path),
+        Err(error) if error.kind() == ErrorKind::NotFound && size.is_some() => {
+            directory(WHAT, path)
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => bad(
             WHAT,
             format!("{shown} is not there, and its disk has no `size` to make it of"),

@@ -433,7 +433,7 @@ fn a_socket_is_opened_by_those_whom_the_file_names() {
     daemon.stop();
     let site = Site::new(&of("nobody-has-this"));
     let said = site.refusal();
-    assert_eq!(said, "kavg: h.toml:6: `group`: there is no group `nobody-has-this`\n");
+    assert_eq!(said, "kavg: h.toml:7: `group`: there is no group `nobody-has-this`\n");
 }
 
 #[test]

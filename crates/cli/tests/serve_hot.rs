@@ -174,7 +174,7 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
     let cases = [
         (of_b("read_only = true"), format!("h.toml:14: disk `b:scsi0:0`: `read_only` {anew}")),
         (of_b("export = \"x\""), format!("h.toml:14: disk `b:scsi0:0`: `export` {anew}")),
-        (of_b("image = \"x.img\""), "h.toml:14: disk `b:scsi0:0`: `image`: ./x.img is not".into()),
+        (of_b("image = \"x.img\""), "h.toml:17: disk `b:scsi0:0`: `image`: ./x.img is not".into()),
         (of_b("[vm.b]\npower = \"off\""), format!("`power` and `timeout` of VM `b` {anew}")),
         (DISKS.replace("\"8m\"", "\"4m\""), "h.toml:11: disk `a:scsi0:0`: `size`: 8388608".into()),
         (
@@ -188,7 +188,8 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
             format!(
                 "{DISKS}[vm.x.disk.\"scsi0:0\"]\ndatastore = \"f\"\nimage = \"a_scsi0-0.img\"\n"
             ),
-            "h.toml:17: disk `x:scsi0:0`: ./a_scsi0-0.img: disk `a:scsi0:0` is the same".into(),
+            "h.toml:19: disk `x:scsi0:0`: `image`: ./a_scsi0-0.img: disk `a:scsi0:0` is the same"
+                .into(),
         ),
         (
             format!("{DISKS}[vm.x.disk.\"scsi0:0\"]\ndatastore = \"f\"\nimage = \"h.settings\"\n"),

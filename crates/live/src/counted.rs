@@ -65,7 +65,9 @@ impl Counted {
             usable.push(parts[*part].usable[own]);
         }
         for (id, part) in adapters.iter().enumerate() {
-            whole.adapters.push(mem::take(&mut parts[*part].counters.adapters[ids.adapters.get(id)]));
+            whole
+                .adapters
+                .push(mem::take(&mut parts[*part].counters.adapters[ids.adapters.get(id)]));
         }
         Ok(Reading { counters: whole, usable })
     }

@@ -46,6 +46,6 @@ pub use executor::try_io_uring;
 pub use hosts::Begin;
 pub use nbd::talk;
 pub use sandbox::confine;
-pub use settings::Settings;
 pub use served::look_at_image;
+pub use settings::Settings;
 pub use vhost::{messages, rings};

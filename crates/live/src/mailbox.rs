@@ -12,9 +12,7 @@ use counters::VdiskId;
 use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{
-    counted::Reading, export::Extent, nbd::Arrived, vhost::Device, work::Returned,
-};
+use crate::{counted::Reading, export::Extent, nbd::Arrived, vhost::Device, work::Returned};
 
 /// What a component is told.
 #[derive(Debug)]

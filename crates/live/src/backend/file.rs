@@ -89,7 +89,9 @@ impl FileImage {
     pub(crate) fn open(path: &Path, size: Option<u64>, read_only: bool) -> Result<Self, String> {
         let is_new = !path.exists();
         if is_new && read_only {
-            return Err("there is no such image, and none is made of a disk that is `read_only`".into());
+            return Err(
+                "there is no such image, and none is made of a disk that is `read_only`".into()
+            );
         }
         if is_new && size.is_none() {
             return Err("there is no such image; with `size` it is made".into());
@@ -137,7 +139,8 @@ impl FileImage {
     /// # Errors
     /// Why it would be refused, without its name.
     pub(crate) fn look(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
-        let mut file = OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
+        let mut file =
+            OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
         let metadata = file.metadata().map_err(in_words)?;
         lock(&file, read_only)?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
