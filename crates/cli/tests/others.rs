@@ -74,77 +74,83 @@ fn names_of_every_kind_are_explained() {
     }
 }
 
+/// Options and limits, and what is said of each.
+const OPTIONS: &[(&str, &str)] = &[
+    ("Disk.SchedQPriorityPercentage", "80."),
+    ("/Disk/DiskRetryPeriod", "500 to 50000."),
+    ("DiskRetryPeriod", "2000."),
+    ("Disk.SchedQCleanupInterval", "300."),
+    ("Disk.SharesHigh", "2000."),
+    ("Disk.SharesNormal", "1000."),
+    ("Disk.SharesLow", "500."),
+    ("Disk.BandwidthCap", "4294967294."),
+    ("Disk.ThroughputCap", "4294967294."),
+    ("Disk.SllThrottleTime", "25 to 3000."),
+    ("Disk.FastPathRestoreInterval", "10 to 1000."),
+    ("Disk.UseIoPool", "0 to 7."),
+    ("Disk.NmpMaxCmdExtension", "0 to 4070 in 6.0"),
+    ("Disk.ReqCallThreshold", "1 to 129."),
+    ("Disk.VSCSIPollPeriod", "1000."),
+    ("Disk.VSCSICoalesceCount", "1000."),
+    ("Disk.VSCSIHaltPollInterval", "5."),
+    ("Disk.VSCSIMaxTransLen", "0 to 16384."),
+    ("Disk.VSCSIOptimalTransLen", "0 to 16384."),
+    ("Disk.DiskReservationThreshold", "45."),
+    ("Scsi.ScsiRestartStalledQueueLatency", "1 to 60000."),
+    ("Scsi.NvmeAdjustLocalNSQDepth", "0 to 1."),
+    ("Scsi.PcpusPerCompletionWorld", "1 to 64."),
+    ("Scsi.SCSITimeout_ScanTime", "1000."),
+    ("Scsi.SCSITimeout_ReabortTime", "5000."),
+    ("Scsi.SCSIEnableDeviceLatencyHistogram", "7.0"),
+    ("Scsi.MaxReserveTime", "50 to 500."),
+    ("Scsi.MaxReserveTotalTime", "250."),
+    ("NFS.NFSMaxOutstandingIOs", "65536."),
+    ("NFS.SendBufferSize", "264, 1024"),
+    ("NFS.ReceiveBufferSize", "256, 1024"),
+    ("Misc.EnablePSPLatencyPolicy", "9.0 has it no more"),
+    ("VMFS3.UseATSForHBOnVMFS5", "heartbeats"),
+    ("VMkernel.Boot.isPerFileSchedModelActive", "TRUE"),
+    ("storageMaxDevices", "512 in 6.5"),
+    ("storageMaxPaths", "2048 in 6.5"),
+    ("storageMaxVMsPerDevice", "32."),
+];
+
+/// Drivers and their parameters.
+const DRIVERS: &[(&str, &str)] = &[
+    ("iser", "iSCSI over RDMA"),
+    ("iser_LunQDepth", "512"),
+    ("smartpqi", "1,014"),
+    ("lsi_mr3", "256"),
+    ("megaraid_sas", "895"),
+    ("lsi_msgpt3", "600"),
+    ("mpt3sas", "600"),
+    ("hpsa", "28"),
+    ("nvme", "1,023"),
+    ("lpfc_740", "128"),
+    ("iscsivmk_HostQDepth", "1,024"),
+    ("lpfc_hba_queue_depth", "8,192"),
+    ("brcmfcoe_hba_queue_depth", "whole adapter"),
+];
+
+/// Words of esxtop, SCSI and the array's plugins.
+const WORDS: &[(&str, &str)] = &[
+    ("BLKSZ", "bytes of its block"),
+    ("NPATHS", "how many paths"),
+    ("VSAN", "x [ELA]"),
+    ("LQLEN", "DQLEN"),
+    ("siocActiveTimePercentage", "at work"),
+    ("disk.queueLatency", "QAVG"),
+    ("CHECK CONDITION", "sense code"),
+    ("5h/25h/00h", "for good"),
+    ("HPP", "LIST8"),
+    ("RDM", "pointer"),
+];
+
 /// Names of the reference that a storage administrator meets, in each form in which they are written.
 #[test]
 fn what_kavg_does_not_simulate_is_explained_too() {
     const SAYS_SO: &str = "not simulate";
-    let options = [
-        ("Disk.SchedQPriorityPercentage", "80."),
-        ("/Disk/DiskRetryPeriod", "500 to 50000."),
-        ("DiskRetryPeriod", "2000."),
-        ("Disk.SchedQCleanupInterval", "300."),
-        ("Disk.SharesHigh", "2000."),
-        ("Disk.SharesNormal", "1000."),
-        ("Disk.SharesLow", "500."),
-        ("Disk.BandwidthCap", "4294967294."),
-        ("Disk.ThroughputCap", "4294967294."),
-        ("Disk.SllThrottleTime", "25 to 3000."),
-        ("Disk.FastPathRestoreInterval", "10 to 1000."),
-        ("Disk.UseIoPool", "0 to 7."),
-        ("Disk.NmpMaxCmdExtension", "0 to 4070 in 6.0"),
-        ("Disk.ReqCallThreshold", "1 to 129."),
-        ("Disk.VSCSIPollPeriod", "1000."),
-        ("Disk.VSCSICoalesceCount", "1000."),
-        ("Disk.VSCSIHaltPollInterval", "5."),
-        ("Disk.VSCSIMaxTransLen", "0 to 16384."),
-        ("Disk.VSCSIOptimalTransLen", "0 to 16384."),
-        ("Disk.DiskReservationThreshold", "45."),
-        ("Scsi.ScsiRestartStalledQueueLatency", "1 to 60000."),
-        ("Scsi.NvmeAdjustLocalNSQDepth", "0 to 1."),
-        ("Scsi.PcpusPerCompletionWorld", "1 to 64."),
-        ("Scsi.SCSITimeout_ScanTime", "1000."),
-        ("Scsi.SCSITimeout_ReabortTime", "5000."),
-        ("Scsi.SCSIEnableDeviceLatencyHistogram", "7.0"),
-        ("Scsi.MaxReserveTime", "50 to 500."),
-        ("Scsi.MaxReserveTotalTime", "250."),
-        ("NFS.NFSMaxOutstandingIOs", "65536."),
-        ("NFS.SendBufferSize", "264, 1024"),
-        ("NFS.ReceiveBufferSize", "256, 1024"),
-        ("Misc.EnablePSPLatencyPolicy", "9.0 has it no more"),
-        ("VMFS3.UseATSForHBOnVMFS5", "heartbeats"),
-        ("VMkernel.Boot.isPerFileSchedModelActive", "TRUE"),
-        ("storageMaxDevices", "512 in 6.5"),
-        ("storageMaxPaths", "2048 in 6.5"),
-        ("storageMaxVMsPerDevice", "32."),
-    ];
-    let drivers = [
-        ("iser", "iSCSI over RDMA"),
-        ("iser_LunQDepth", "512"),
-        ("smartpqi", "1,014"),
-        ("lsi_mr3", "256"),
-        ("megaraid_sas", "895"),
-        ("lsi_msgpt3", "600"),
-        ("mpt3sas", "600"),
-        ("hpsa", "28"),
-        ("nvme", "1,023"),
-        ("lpfc_740", "128"),
-        ("iscsivmk_HostQDepth", "1,024"),
-        ("lpfc_hba_queue_depth", "8,192"),
-        ("brcmfcoe_hba_queue_depth", "whole adapter"),
-    ];
-    let words = [
-        ("BLKSZ", "bytes of its block"),
-        ("NPATHS", "how many paths"),
-        ("VSAN", "x [ELA]"),
-        ("LQLEN", "DQLEN"),
-        ("siocActiveTimePercentage", "at work"),
-        ("disk.queueLatency", "QAVG"),
-        ("CHECK CONDITION", "sense code"),
-        ("5h/25h/00h", "for good"),
-        ("HPP", "LIST8"),
-        ("RDM", "pointer"),
-    ];
-    for (name, expected) in options.into_iter().chain(drivers).chain(words) {
+    for (name, expected) in OPTIONS.iter().chain(DRIVERS).chain(WORDS) {
         let said = kavg(&["explain", name]);
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{name}");
         assert!(said.out.contains(expected), "{name}: {}", said.out);

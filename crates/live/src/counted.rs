@@ -12,7 +12,7 @@ use scenario::Components;
 use crate::{
     export::Export,
     ids::Ids,
-    mailbox::{Letter, Mailbox},
+    mailbox::{Letter, Mailbox, Reading},
 };
 
 /// How long a component may take to answer: it is at work, or stuck.
@@ -28,14 +28,6 @@ pub(crate) struct Counted {
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
     pub(crate) exports: Vec<Export>,
     pub(crate) epoch_ms: i64,
-}
-
-/// What is read of a component, or of a host.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    pub(crate) counters: HostSnapshot,
-    /// By path whether commands can be sent over it.
-    pub(crate) usable: Vec<bool>,
 }
 
 impl Counted {

@@ -9,10 +9,7 @@ use engine::PathAccess;
 use knobs::{Advanced, Allocation, IoControl, Knob, Setting};
 use scenario::Host;
 
-use crate::{
-    counted::{Counted, Reading},
-    hosts::Hosts,
-};
+use crate::{counted::Counted, hosts::Hosts, mailbox::Reading};
 
 /// The state of a host.
 pub(crate) fn describe(

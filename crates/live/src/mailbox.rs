@@ -8,11 +8,19 @@ use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
 };
 
-use counters::VdiskId;
+use counters::{HostSnapshot, VdiskId};
 use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{counted::Reading, export::Extent, nbd::Arrived, vhost::Device, work::Returned};
+use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
+
+/// What is read of a component, or of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) counters: HostSnapshot,
+    /// By path whether commands can be sent over it.
+    pub(crate) usable: Vec<bool>,
+}
 
 /// What a component is told.
 #[derive(Debug)]

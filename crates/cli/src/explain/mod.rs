@@ -23,6 +23,14 @@ const HEAD: usize = 13;
 /// Columns of a line.
 const WIDTH: usize = 78;
 
+/// The words of a topic.
+struct Topic {
+    names: &'static [&'static str],
+    title: &'static str,
+    /// Heading and text.
+    sections: &'static [(&'static str, &'static str)],
+}
+
 /// One thing explained.
 pub(crate) struct Article {
     /// What it may be asked by.

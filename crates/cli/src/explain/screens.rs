@@ -1,7 +1,7 @@
 //! Words of esxtop that are no counter: fields of its disk screens, groups of columns in a batch capture; and
 //! how vCenter calls the same counters.
 
-use super::topics::Topic;
+use super::Topic;
 
 pub(super) const SCREENS: &[Topic] = &[
     Topic {

@@ -4,15 +4,7 @@
 use ::counters::SECOND;
 use knobs::{Advanced, GuestOs};
 
-use super::{Article, screens::SCREENS};
-
-/// The words of a topic.
-pub(super) struct Topic {
-    pub(super) names: &'static [&'static str],
-    pub(super) title: &'static str,
-    /// Heading and text.
-    pub(super) sections: &'static [(&'static str, &'static str)],
-}
+use super::{Article, Topic, screens::SCREENS};
 
 /// Every topic.
 pub(crate) fn articles() -> Vec<Article> {

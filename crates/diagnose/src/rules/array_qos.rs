@@ -15,7 +15,7 @@ use super::{
     latency_evidence,
     line_rate::LineRate,
     number,
-    quick_peer::{faster_peer, quickest},
+    quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
         ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, is_surely_exact,
@@ -38,8 +38,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// How many times faster the others must be.
-pub(crate) const CONTRAST: f64 = 5.0;
 /// The same where the rate stays to the command while the number outstanding moves this far.
 const STILL_CONTRAST: f64 = 3.0;
 const MOVES: f64 = 1.15;

@@ -50,8 +50,8 @@ use crate::{
     LevelKind, Object, Party, Spell, Threshold, Vdisk, changes, mean, number,
 };
 
-pub(crate) use array_qos::CONTRAST;
 use crowd::Crowd;
+pub(crate) use quick_peer::CONTRAST;
 pub(crate) use steady::EXACTLY;
 
 /// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
