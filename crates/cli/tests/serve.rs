@@ -329,14 +329,16 @@ fn a_write_beyond_the_limit_of_a_file_fails_alone() {
     daemon.stop();
 }
 
+/// One disk, with these keys, in the directory of its file.
+fn of_one_image(keys: &str) -> String {
+    format!(
+        "[datastore.f]\nbackend = \"file\"\ndirectory = \".\"\n[vm.a]\n\
+         [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
+    )
+}
+
 #[test]
 fn an_image_that_is_no_good_is_named() {
-    let one = |keys: &str| {
-        format!(
-            "[datastore.f]\nbackend = \"file\"\ndirectory = \".\"\n[vm.a]\n\
-             [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
-        )
-    };
     let cases: [(&str, &[u8], &str); 12] = [
         ("image = \"d/x\"\nsize = \"1m\"", b"", "d`; make it first"),
         ("image = \"x\"", b"", "there is no such image; with `size` it is made"),
@@ -353,7 +355,7 @@ fn an_image_that_is_no_good_is_named() {
         ("image = \"h.toml\"", b"", "it is the file that describes this host"),
     ];
     for (keys, bytes, expected) in cases {
-        let site = Site::new(&one(keys));
+        let site = Site::new(&of_one_image(keys));
         if !bytes.is_empty() {
             fs::write(site.path("q"), bytes).unwrap();
         }
@@ -365,13 +367,7 @@ fn an_image_that_is_no_good_is_named() {
 
 #[test]
 fn an_image_grows_with_its_disk_also_while_no_daemon_is_there() {
-    let disk = |size: &str| {
-        format!(
-            "[datastore.f]\nbackend = \"file\"\ndirectory = \".\"\n[vm.a]\n\
-             [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\nimage = \"q\"\nsize = \"{size}\"\n"
-        )
-    };
-    let site = Site::new(&disk("2m"));
+    let site = Site::new(&of_one_image("image = \"q\"\nsize = \"2m\"\n"));
     fs::write(site.path("q"), vec![7; MIB]).unwrap();
     let daemon = site.serve(1, &[]);
     let mut client = Client::on(&site.socket(), "a:scsi0:0", false);

@@ -528,7 +528,7 @@ pub(crate) fn limit_iops(
     }
     let had = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
-        let own = facts.disks().filter(|(disk, _)| is_own(disk));
+        let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
         let mut known: Vec<_> = own.map(|(_, facts)| facts.undo_of_limit()).collect();
         known.dedup();
         known
@@ -572,7 +572,7 @@ pub(crate) fn gets_what_it_asks(iops: f64, asks_iops: Option<f64>) -> bool {
 
 /// What a VM sends at a rate of its own, where that is known to be all.
 fn asks_iops(vm: &str, facts: &Facts) -> Option<f64> {
-    let own = facts.disks().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
+    let own = facts.vdisks.iter().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
     own.map(|(_, disk)| disk.asks_iops).sum()
 }
 

@@ -493,11 +493,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What is known of virtual disks, be they of other hosts.
-    pub(crate) fn disks(&self) -> impl Iterator<Item = (&String, &VdiskFacts)> {
-        self.vdisks.iter()
-    }
-
     /// What is known of a device.
     pub(crate) fn device(&self, name: &str) -> &DeviceFacts {
         static NOTHING: LazyLock<DeviceFacts> = LazyLock::new(DeviceFacts::default);

@@ -8,6 +8,7 @@ use crate::{Device, Flow, Spell};
 
 /// How many times faster the others must be.
 pub(crate) const CONTRAST: f64 = 5.0;
+
 /// Whether a device is a disk of the host's own, by the form of its name.
 fn is_local(name: &str) -> bool {
     ["t10.", "eui.", "mpx."].iter().any(|local| name.starts_with(local))

@@ -122,10 +122,8 @@ impl FileImage {
             file.set_len(size).map_err(in_words)?;
         }
         let identity = Identity::of(&metadata);
-        let mut bytes = (&file).seek(SeekFrom::End(0)).map_err(in_words)?;
-        refuse_formats(path, bytes)?;
-        if measure(bytes, size, may_grow(&metadata, read_only))? == Measured::Grows {
-            bytes = size.unwrap_or(bytes);
+        let (found, bytes) = measure(&file, path, size, may_grow(&metadata, read_only))?;
+        if bytes > found {
             file.set_len(bytes).map_err(in_words)?;
         }
         let block = settle(&file, bytes, is_direct)?;
@@ -139,13 +137,10 @@ impl FileImage {
     /// # Errors
     /// Why it would be refused, without its name.
     pub(crate) fn look(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
-        let mut file =
-            OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
+        let file = OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
         let metadata = file.metadata().map_err(in_words)?;
         lock(&file, read_only)?;
-        let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
-        refuse_formats(path, bytes)?;
-        measure(bytes, size, may_grow(&metadata, read_only)).map(drop)
+        measure(&file, path, size, may_grow(&metadata, read_only)).map(drop)
     }
 
     /// One that is no file, in front of the disk of a test.
@@ -188,30 +183,28 @@ fn is_far(file: &File) -> nix::Result<bool> {
     Ok(FAR.iter().any(|far| i128::from(*far) == i128::from(kind)))
 }
 
-/// How an image's size is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measured {
-    Right,
-    /// It is to become as large as its disk is.
-    Grows,
-}
-
 /// A file becomes larger with its disk, as it does when the host's file is read again at work.
 fn may_grow(metadata: &Metadata, read_only: bool) -> bool {
     metadata.is_file() && !read_only
 }
 
-/// Its size, which is whole sectors and that of its disk.
-fn measure(bytes: u64, wanted: Option<u64>, may_grow: bool) -> Result<Measured, String> {
+/// The size of a raw image, which is whole sectors, and the one that it is to have: that of its disk.
+fn measure(
+    mut file: &File,
+    path: &Path,
+    wanted: Option<u64>,
+    may_grow: bool,
+) -> Result<(u64, u64), String> {
+    let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
+    refuse_formats(path, bytes)?;
     if bytes == 0 || !bytes.is_multiple_of(SECTOR.into()) {
         return Err(format!("it has {bytes} bytes, which are no whole sectors of {SECTOR}"));
     }
     match wanted {
-        Some(wanted) if wanted > bytes && may_grow => Ok(Measured::Grows),
-        Some(wanted) if wanted != bytes => {
+        Some(wanted) if wanted != bytes && !(wanted > bytes && may_grow) => {
             Err(format!("it has {bytes} bytes, and `size` says {wanted}"))
         }
-        _ => Ok(Measured::Right),
+        _ => Ok((bytes, wanted.unwrap_or(bytes))),
     }
 }
 
