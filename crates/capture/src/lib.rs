@@ -66,6 +66,8 @@ pub use slice::Slice;
 pub use table::{Cell, ROW_NAMES, csv_cell, row_names, write_csv, write_csv_row};
 pub use text::{read_output, read_text};
 pub use time::{Stamps, format_stamp, parse_stamp};
-pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};
+pub use vscsistats::{
+    Bin, VscsiHistogram, parse_vscsistats, print_vscsistats, print_vscsistats_text,
+};
 pub use writer::write_esxtop;
 pub use zone::Zone;

@@ -1,28 +1,12 @@
 //! Histograms of `vscsiStats -p all -c`: what a virtual disk asks for, at its own door.
 //!
 //! Each block is a title line, `min`, `max`, `mean`, `count`, a heading and the bins; the last
-//! limit comes twice, and the repeat counts what is above it [VSCSI].
+//! limit comes twice, and the repeat counts what is above it [VSCSI]. Such blocks are read, and printed for
+//! disks that kavg serves.
 
-use counters::Direction;
+use counters::{Direction, Metric, VSCSI};
 
 use crate::Error;
-
-/// What a histogram counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// Bytes of a command.
-    IoLength,
-    /// Logical blocks between successive commands.
-    SeekDistance,
-    /// Logical blocks to the closest of the 16 commands before.
-    SeekDistanceWindowed,
-    /// Microseconds from the virtual adapter until the completion interrupt.
-    Latency,
-    /// Commands outstanding when a new one is issued.
-    Outstanding,
-    /// Microseconds between commands.
-    Interarrival,
-}
 
 /// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,20 +81,8 @@ fn parse_title(title: &str) -> Option<VscsiHistogram> {
     let (what, rest) = title.split_once(",virtual machine worldGroupID,")?;
     let (world, rest) = rest.split_once(",virtual disk handleID,")?;
     let (handle, disk) = rest.split_once(' ').unwrap_or((rest, ""));
-    let metric = match what {
-        _ if what.contains("IO lengths") => Metric::IoLength,
-        _ if what.contains("closest of previous") => Metric::SeekDistanceWindowed,
-        _ if what.contains("distance") => Metric::SeekDistance,
-        _ if what.contains("interarrival") => Metric::Interarrival,
-        _ if what.contains("latency of") => Metric::Latency,
-        _ if what.contains("outstanding") => Metric::Outstanding,
-        _ => return None,
-    };
-    let direction = if what.contains("Read") {
-        Some(Direction::Read)
-    } else {
-        what.contains("Write").then_some(Direction::Write)
-    };
+    let (metric, direction, _) =
+        *VSCSI.iter().find(|(_, _, title)| title.eq_ignore_ascii_case(what))?;
     Some(VscsiHistogram {
         metric,
         direction,
@@ -125,7 +97,61 @@ fn parse_title(title: &str) -> Option<VscsiHistogram> {
     })
 }
 
+/// Prints histograms as `vscsiStats` does with `-c` [VSCSI]; what [`parse_vscsistats`] reads.
+#[must_use]
+pub fn print_vscsistats(histograms: &[VscsiHistogram]) -> String {
+    let mut out = String::new();
+    for one in histograms {
+        let VscsiHistogram { world, handle, disk, min, max, mean, count, .. } = one;
+        out.push_str(&format!(
+            "Histogram: {},virtual machine worldGroupID,{world},virtual disk handleID,{handle} ({disk})\n\
+             min,{min}\nmax,{max}\nmean,{mean}\ncount,{count}\nFrequency,Histogram Bucket Limit\n",
+            one.title(),
+        ));
+        for (commands, limit, _) in one.rows() {
+            out.push_str(&format!("{commands},{limit}\n"));
+        }
+    }
+    out
+}
+
+/// Prints histograms as `vscsiStats` does without `-c`; its layout is from memory (reference section 6.5).
+#[must_use]
+pub fn print_vscsistats_text(histograms: &[VscsiHistogram]) -> String {
+    let mut out = String::new();
+    for one in histograms {
+        let VscsiHistogram { world, handle, disk, min, max, mean, count, .. } = one;
+        out.push_str(&format!(
+            "Histogram: {} for virtual machine worldGroupID: {world}, virtual disk handleID: {handle} \
+             ({disk}) {{\n min : {min}\n max : {max}\n mean : {mean}\n count : {count}\n {{\n",
+            one.title(),
+        ));
+        for (commands, limit, sign) in one.rows() {
+            out.push_str(&format!("  {commands:<15} ({sign:<2} {limit:>15})\n"));
+        }
+        out.push_str(" }\n}\n");
+    }
+    out
+}
+
 impl VscsiHistogram {
+    /// Its title, without whose it is.
+    fn title(&self) -> &'static str {
+        let is_it = |(metric, of, _): &&(Metric, Option<Direction>, &str)| {
+            (*metric, *of) == (self.metric, self.direction)
+        };
+        VSCSI.iter().find(is_it).map_or("", |(_, _, title)| title)
+    }
+
+    /// Its bins: commands, limit, and how they are to that.
+    fn rows(&self) -> impl Iterator<Item = (u64, i64, &'static str)> + '_ {
+        let last = self.bins.iter().filter_map(|bin| bin.limit).next_back().unwrap_or_default();
+        self.bins.iter().map(move |bin| match bin.limit {
+            Some(limit) => (bin.commands, limit, "<="),
+            None => (bin.commands, last, ">"),
+        })
+    }
+
     fn add(&mut self, line: &str) -> Option<()> {
         let (key, value) = line.split_once(',')?;
         let value = value.trim();

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use capture::{
-    Because, Capture, FileReport, HostInfo, HostReport, Identity, Metric, RecordCommand,
-    VscsiHistogram, format_stamp,
+    Because, Capture, FileReport, HostInfo, HostReport, Identity, RecordCommand, VscsiHistogram,
+    format_stamp,
 };
-use counters::{Direction, Recording};
+use counters::{Direction, Metric, Recording};
 use levels::usual_interval_s;
 
 use crate::{

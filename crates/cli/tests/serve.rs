@@ -391,14 +391,32 @@ fn two_disks_are_not_one_image_unless_both_say_so() {
     };
     let shared = "shared = true";
     for (first, second) in [("", ""), (shared, ""), ("", shared)] {
-        let said = Site::new(&both(first, second)).refusal();
+        let site = Site::new(&both(first, second));
+        let said = site.refusal();
         assert!(said.contains("disk `a:scsi0:0` is the same"), "{said}");
+        assert!(!site.path("x").exists(), "what was made for nothing is gone");
     }
     let site = Site::new(&both(shared, shared));
     let daemon = site.serve(2, &[]);
     assert_eq!(Client::on(&site.socket(), "a:scsi0:0", false).write(0, 0, &[7; 512]), 0);
     assert_eq!(Client::on(&site.socket(), "b:scsi0:0", false).read(0, 512), vec![7; 512]);
     daemon.stop();
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_told_with_its_line_and_leaves_no_image() {
+    let site = Site::new(&format!(
+        "[host.h]\ncpus = [1023]\n{}",
+        of_one_image("image = \"x\"\nsize = \"1m\"\n")
+    ));
+    let said = site.refusal();
+    let line = 1 + fs::read_to_string(site.path("h.toml"))
+        .unwrap()
+        .lines()
+        .position(|line| line.starts_with("cpus"))
+        .unwrap();
+    assert!(said.starts_with(&format!("kavg: h.toml:{line}: host `h`: `cpus`: CPU 1023: ")), "{said}");
+    assert!(!site.path("x").exists());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use counters::Recording;
 
-use crate::{Ask, Done, HostState, Said, VERSION, What, read_answer};
+use crate::{Ask, Done, HostState, Said, VERSION, VscsiDisk, VscsiOrder, What, read_answer};
 
 /// How long a daemon may take to answer: twice what it gives its components.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -91,6 +91,17 @@ impl Client {
     pub fn order(&mut self, what: What) -> Result<Vec<String>, String> {
         match self.ask(what)? {
             Said::Done(Done { notes }) => Ok(notes),
+            _ => Err(STRANGE.into()),
+        }
+    }
+
+    /// Has done what `vscsiStats` does; what the disks have counted.
+    ///
+    /// # Errors
+    /// As [`Client::record`]; nothing is done then.
+    pub fn vscsi(&mut self, order: VscsiOrder) -> Result<Vec<VscsiDisk>, String> {
+        match self.ask(What::Vscsi(order))? {
+            Said::Vscsi(disks) => Ok(disks),
             _ => Err(STRANGE.into()),
         }
     }

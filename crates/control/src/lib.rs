@@ -8,6 +8,7 @@ mod client;
 mod layout;
 mod protocol;
 mod state;
+mod vscsi;
 
 pub use client::Client;
 pub use layout::{Layout, Row};
@@ -18,3 +19,4 @@ pub use state::{
     Adapter, Congestion, Device, Disk, HostState, Path, Policy, StoragePolicy, Throttle, Totals,
     Vm, World,
 };
+pub use vscsi::{VscsiAct, VscsiCounts, VscsiDisk, VscsiOrder};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostState, Layout, Row};
+use crate::{HostState, Layout, Row, VscsiDisk, VscsiOrder};
 
 /// The version of the protocol.
 pub const VERSION: u32 = 1;
@@ -34,6 +34,8 @@ pub enum What {
     Set(String),
     /// That a path be used or not.
     Path(PathState),
+    /// What `vscsiStats` does.
+    Vscsi(VscsiOrder),
 }
 
 /// A path, and whether it is to be used.
@@ -70,6 +72,8 @@ pub enum Said {
     State(Box<HostState>),
     /// What was asked for is done.
     Done(Done),
+    /// What disks have counted at their doors.
+    Vscsi(Vec<VscsiDisk>),
 }
 
 /// That something is done.
@@ -110,6 +114,9 @@ pub fn read_answer(line: &[u8]) -> Result<Said, String> {
         Said::Error(line) => Err(in_a_line(&line)),
         Said::State(state) if !state.is_whole() => {
             Err("it names what it does not describe: another version?".into())
+        }
+        Said::Vscsi(disks) if !disks.iter().all(VscsiDisk::is_whole) => {
+            Err("its histograms are not those that are known here: another version?".into())
         }
         said => Ok(said),
     }

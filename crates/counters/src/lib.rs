@@ -23,6 +23,7 @@ pub mod sorted;
 mod table;
 mod totals;
 mod units;
+mod vscsi;
 
 pub use date::date;
 pub use histogram::Histogram;
@@ -39,4 +40,5 @@ pub use table::{Counter, CounterInfo, Format};
 pub use totals::{
     DeviceCounters, GateCounters, HostSnapshot, IoTotals, Levels, Occupancy, VdiskCounters,
 };
-pub use units::{MICROSECOND, MILLISECOND, SECOND, Time, nanos_to_millis};
+pub use units::{MICROSECOND, MILLISECOND, SECOND, SECTOR, Time, nanos_to_millis};
+pub use vscsi::{Metric, VSCSI, VscsiBins, VscsiCommand, VscsiStats};

@@ -8,6 +8,8 @@ pub const MICROSECOND: u64 = 1_000;
 pub const MILLISECOND: u64 = 1_000_000;
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
+/// Bytes of a sector, in which places on disks and esxcli's blocks are counted.
+pub const SECTOR: u64 = 512;
 
 /// An instant: nanoseconds since the run began. Durations are plain `u64` nanoseconds whose
 /// names end in `_ns`.

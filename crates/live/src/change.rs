@@ -21,7 +21,7 @@ use engine::{Input, Object};
 use scenario::{Backend, Image, Scenario};
 
 use crate::{
-    backend::file::Identity,
+    backend::{Made, file::Identity},
     counted::Counted,
     export::Export,
     folders::parent,
@@ -49,6 +49,7 @@ pub(crate) struct Plan {
     devices: Vec<(usize, Box<Device>)>,
     moves: Vec<Move>,
     grown: Vec<Grown>,
+    made: Vec<Made>,
 }
 
 /// A disk that moves to another device.
@@ -109,7 +110,8 @@ impl Plan {
         let stay = planning.exports_that_stay(&grown);
         let new_disks = planning.new_disks();
         new_disks.iter().try_for_each(|disk| planning.check_folder(*disk, home))?;
-        let Served { exports, parts, notes } = opened.open(seen, new_disks.into_iter(), &stay)?;
+        let Served { exports, parts, notes, made } =
+            opened.open(seen, new_disks.into_iter(), &stay)?;
         let devices = bind(&exports, seen)?;
         planning.notes.extend(notes);
         let up = changes.same.paths.iter().map(|was| was.is_none_or(|was| before.up[was]));
@@ -129,7 +131,7 @@ impl Plan {
             false => Arc::new(ids.known(&before.known, &host.config)),
         };
         let hosted = Hosted { counted, engine, up, ids, known, opened, door, ways };
-        Ok(Self { hosted, changes, notes, exports, parts, devices, moves, grown })
+        Ok(Self { hosted, changes, notes, exports, parts, devices, moves, grown, made })
     }
 
     /// Makes the last of what can fail.
@@ -148,7 +150,8 @@ impl Plan {
 
     /// Makes the change; the host as it is then, and what is worth a word of how it went.
     pub(crate) fn carry_out(self, before: &Hosted) -> (Hosted, Vec<String>) {
-        let Self { hosted, changes, mut notes, exports, parts, devices, moves, grown } = self;
+        let Self { hosted, changes, mut notes, exports, parts, devices, moves, grown, made } = self;
+        made.into_iter().for_each(Made::keep);
         let mailboxes = &hosted.counted.mailboxes;
         let tell_all = |input: Input| {
             mailboxes.iter().for_each(|mailbox| mailbox.send(Letter::Input(input)));

@@ -140,6 +140,11 @@ impl Talk {
                 let hosts = lock(&self.hosts);
                 Ok(Said::State(Box::new(describe(&hosts, place, &counted, &reading))))
             }
+            What::Vscsi(order) => {
+                let counted = hosts.counted(hosts.find(host.as_deref())?);
+                drop(hosts);
+                counted.vscsi(&order).map(Said::Vscsi)
+            }
             What::Counters => {
                 let place = hosts.find(host.as_deref())?;
                 let counted = hosts.counted(place);

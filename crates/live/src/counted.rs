@@ -6,17 +6,21 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, Inventory};
+use control::{VscsiDisk, VscsiOrder};
+use counters::{HostSnapshot, Inventory, VdiskId};
 use scenario::Components;
 
 use crate::{
     export::Export,
     ids::Ids,
     mailbox::{Letter, Mailbox, Reading},
+    vscsi,
 };
 
 /// How long a component may take to answer: it is at work, or stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+const SILENT: &str = "a component does not answer";
 
 /// A host whose counters can be read.
 #[derive(Debug)]
@@ -38,7 +42,7 @@ impl Counted {
             let (sender, receiver) = channel();
             mailbox.send(Letter::Counters(Reading::default(), sender));
             let part = receiver.recv_timeout(PATIENCE);
-            parts.push(part.map_err(|_| "a component does not answer")?);
+            parts.push(part.map_err(|_| SILENT)?);
         }
         let mut whole = HostSnapshot::default();
         let mut usable = Vec::new();
@@ -62,6 +66,54 @@ impl Counted {
                 .push(mem::take(&mut parts[*part].counters.adapters[ids.adapters.get(id)]));
         }
         Ok(Reading { counters: whole, usable })
+    }
+
+    /// Has the components do what somebody wants of `vscsiStats`; what the disks that it is of have
+    /// counted.
+    pub(crate) fn vscsi(&self, order: &VscsiOrder) -> Result<Vec<VscsiDisk>, String> {
+        let of_it = |disk: &&(usize, VscsiDisk)| {
+            order.world.is_none_or(|world| world == disk.1.world)
+                && order.handle.is_none_or(|handle| handle == disk.1.handle)
+        };
+        let all: Vec<_> = self.doors().collect();
+        let mut disks: Vec<_> = all.iter().filter(of_it).cloned().collect();
+        if disks.is_empty() && !all.is_empty() {
+            let known =
+                all.iter().map(|(_, VscsiDisk { world, handle, .. })| format!("{world}/{handle}"));
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(format!("no disk is of that world group and handle; there are {known}"));
+        }
+        for (part, mailbox) in self.mailboxes.iter().enumerate() {
+            let is_own =
+                |(place, _): &&mut (usize, VscsiDisk)| self.components.vdisks[*place] == part;
+            let own: Vec<_> = disks.iter_mut().filter(is_own).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let (sender, receiver) = channel();
+            let ids = own.iter().map(|(place, _)| VdiskId::new(self.ids.vdisks.get(*place)));
+            mailbox.send(Letter::Vscsi(order.act, ids.collect(), sender));
+            let said = receiver.recv_timeout(PATIENCE).map_err(|_| SILENT)?;
+            for ((_, disk), stats) in own.into_iter().zip(said) {
+                disk.histograms = stats.iter().flat_map(|stats| vscsi::counts(stats)).collect();
+            }
+        }
+        Ok(disks.into_iter().map(|(_, disk)| disk).collect())
+    }
+
+    /// The disks, by their places, and nothing that they counted.
+    fn doors(&self) -> impl Iterator<Item = (usize, VscsiDisk)> + '_ {
+        self.inventory.vdisks.iter().enumerate().map(|(place, disk)| {
+            let vm = &self.inventory.vms[disk.vm.index()];
+            let disk = VscsiDisk {
+                vm: vm.name.clone(),
+                world: vm.world,
+                handle: VscsiDisk::FIRST_HANDLE + self.ids.vdisks.get(place) as u64,
+                name: disk.name.clone(),
+                histograms: Vec::new(),
+            };
+            (place, disk)
+        })
     }
 
     /// The size of a disk that is served.

@@ -29,6 +29,7 @@ use nix::{
 use scenario::{Host, Scenario};
 
 use crate::{
+    backend::Made,
     change,
     clock::Clock,
     control,
@@ -140,6 +141,8 @@ pub struct Daemon {
     addresses: Vec<Vec<Address>>,
     hosts: Option<Shared>,
     control: Option<SocketFile>,
+    /// Images that were made, until it has begun.
+    made: Vec<Made>,
     /// The disks, in the order of the file; after a change those that are new.
     pub places: Vec<Place>,
     /// What is worth a word: a line each.
@@ -191,6 +194,7 @@ impl Daemon {
         for (mailbox, device) in devices {
             mailbox.send(Letter::Disk(device));
         }
+        mem::take(&mut daemon.made).into_iter().for_each(Made::keep);
         Ok(daemon)
     }
 
@@ -207,8 +211,10 @@ impl Daemon {
         let (file, base) = (options.file, options.base);
         let seen = Seen { scenario, host, components: &components, ids: &ids, file, base };
         let mut opened = Opened::default();
-        let Served { exports, parts, notes } = opened.open(seen, 0..host.images.len(), &[])?;
+        let Served { exports, parts, notes, made } =
+            opened.open(seen, 0..host.images.len(), &[])?;
         self.notes.extend(notes);
+        self.made.extend(made);
         let (mut machines, mut ways) = (Vec::new(), Vec::new());
         for (index, part) in parts.into_iter().enumerate() {
             let (way, more) = channel();
@@ -242,7 +248,9 @@ impl Daemon {
                 work(machine)
             });
             let thread = thread.map_err(|error| format!("a thread: {error}"))?;
-            let refuse = |what| format!("{file}: host `{}`: {what}", host.config.name);
+            let refuse = |what| {
+                format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name)
+            };
             is_bound.recv().unwrap_or(Ok(())).map_err(refuse)?;
             self.components.push(Running { mailbox, thread });
         }

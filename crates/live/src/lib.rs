@@ -38,6 +38,7 @@ mod settings;
 mod socket;
 mod spin;
 mod vhost;
+mod vscsi;
 mod work;
 
 pub use alone::{Alone, Extent};

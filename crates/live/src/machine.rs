@@ -33,8 +33,10 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, IoId, MICROSECOND, PathId, SECOND, Status, Time, VdiskId, VmId};
-use engine::{Dispatch, Engine, Input, Output, Request};
+use counters::{
+    HostSnapshot, IoId, MICROSECOND, PathId, SECOND, SECTOR, Status, Time, VdiskId, VmId,
+};
+use engine::{Dispatch, Engine, Input, Output};
 use journal::Journal;
 use knobs::Knob;
 use model::{Array, Command};
@@ -56,9 +58,10 @@ use crate::{
     mailbox::{Letter, Mailbox},
     periods::Periods,
     record::Record,
-    requests::Requests,
+    requests::{Request, Requests},
     served::{Disk, Part},
     spin::Spin,
+    vscsi::Counting,
     work::{Ended, Job, Question},
 };
 
@@ -129,6 +132,8 @@ pub(crate) struct Machine {
     closing: Vec<Closing>,
     /// Those of Storage I/O Control.
     periods: Periods,
+    /// What is counted at the doors of disks.
+    vscsi: Counting,
     /// Disks that come.
     more: Receiver<Part>,
     /// When it ends at the latest, once it is to end.
@@ -185,6 +190,7 @@ impl Machine {
             staged: Vec::new(),
             periods: Periods::default(),
             closing: Vec::new(),
+            vscsi: Counting::default(),
             more,
             ends: None,
         };
@@ -327,6 +333,10 @@ impl Machine {
                     // Whoever asked may be gone.
                     let _ = to.send(into);
                 }
+                Letter::Vscsi(act, vdisks, to) => {
+                    // As above.
+                    let _ = to.send(self.vscsi.order(act, &vdisks, self.now));
+                }
                 Letter::Input(input) => {
                     // It was tried.
                     let _ = self.input(input);
@@ -387,9 +397,10 @@ impl Machine {
                 }
             },
             Verb::Io { op, .. } => {
-                let tag = self.requests.add(guest, vdisk, asked, &mut self.buffers);
+                self.vscsi.issue(vdisk, self.now, &asked);
+                let tag = self.requests.add(self.now, (guest, vdisk), asked, &mut self.buffers);
                 let lba = at / SECTOR;
-                let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
+                let request = engine::Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
                 if self.input(Input::Submit(request)).is_err() {
                     self.complete(tag, Status::NoConnect);
                 }
@@ -637,7 +648,9 @@ impl Machine {
 
     /// A request ended: its guest is told, if it is still there.
     fn complete(&mut self, tag: u32, status: Status) {
-        if let Some((guest, asked)) = self.requests.remove(tag, &mut self.buffers) {
+        if let Some(request) = self.requests.remove(tag, &mut self.buffers) {
+            self.vscsi.complete(self.now, &request);
+            let Request { guest, asked, .. } = request;
             self.guests.answer(guest, asked, status, &mut self.buffers);
         }
     }
@@ -683,6 +696,3 @@ impl Machine {
         journal.finish().map(drop).map_err(|error| error.to_string())
     }
 }
-
-/// Bytes of a sector, in which the engine counts places.
-const SECTOR: u64 = 512;

@@ -8,11 +8,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
 };
 
+use control::VscsiAct;
 use counters::{HostSnapshot, VdiskId};
 use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
+use crate::{export::Extent, nbd::Arrived, vhost::Device, vscsi, work::Returned};
 
 /// What is read of a component, or of a host.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub(crate) enum Letter {
     Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
     /// Somebody wants to read the counters, in the memory of what was read before.
     Counters(Reading, Sender<Reading>),
+    /// Somebody wants what `vscsiStats` does, of these disks; what each has counted.
+    Vscsi(VscsiAct, Vec<VdiskId>, Sender<Vec<vscsi::Counted>>),
     /// A setting, a part of the host that comes or goes, or what else the engine is to be told.
     Input(Input),
     /// The host has more parts than before: this is all that it is made of, as engines number it.

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use counters::{Op, VdiskId};
+use counters::{Op, Time, VdiskId};
 use engine::Dispatch;
 
 use crate::{
@@ -14,10 +14,12 @@ use crate::{
 /// A request.
 #[derive(Debug)]
 pub(crate) struct Request {
-    guest: u64,
+    pub(crate) guest: u64,
     /// The virtual disk that the engine was told of.
-    vdisk: VdiskId,
-    asked: Asked,
+    pub(crate) vdisk: VdiskId,
+    /// When it came.
+    pub(crate) issued: Time,
+    pub(crate) asked: Asked,
     /// Whether the data are not the guest's to have: it only wants them to be read.
     is_scratch: bool,
 }
@@ -33,8 +35,8 @@ impl Requests {
     /// Adds one; its tag.
     pub(crate) fn add(
         &mut self,
-        guest: u64,
-        vdisk: VdiskId,
+        issued: Time,
+        (guest, vdisk): (u64, VdiskId),
         mut asked: Asked,
         buffers: &mut Buffers,
     ) -> u32 {
@@ -42,7 +44,7 @@ impl Requests {
         if is_scratch {
             asked.buffer = Some(buffers.take(asked.bytes as usize).into());
         }
-        let request = Request { guest, vdisk, asked, is_scratch };
+        let request = Request { guest, vdisk, issued, asked, is_scratch };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
             (self.all.len() - 1) as u32
@@ -51,15 +53,14 @@ impl Requests {
         tag
     }
 
-    /// Takes one away: whose it was, and what was asked.
-    pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<(u64, Asked)> {
-        let request = self.all.get_mut(tag as usize)?.take()?;
+    /// Takes one away, if it is there.
+    pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<Request> {
+        let mut request = self.all.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
-        let Request { guest, mut asked, is_scratch, .. } = request;
-        if is_scratch {
-            asked.buffer.take().into_iter().for_each(|scratch| buffers.give(scratch));
+        if request.is_scratch {
+            request.asked.buffer.take().into_iter().for_each(|scratch| buffers.give(scratch));
         }
-        Some((guest, asked))
+        Some(request)
     }
 
     /// Those of a guest: the disk and the tag of each.

@@ -11,7 +11,7 @@ use model::Array;
 use scenario::{Backend, Components, Host, Image as Wanted, Scenario};
 
 use crate::{
-    backend::{FileImage, Image, Memory, file::Identity},
+    backend::{FileImage, Image, Made, Memory, file::Identity},
     export::Export,
     ids::Ids,
 };
@@ -60,6 +60,8 @@ pub(crate) struct Served {
     pub(crate) parts: Vec<Part>,
     /// What is worth a word: a line each.
     pub(crate) notes: Vec<String>,
+    /// Images that were made for them.
+    pub(crate) made: Vec<Made>,
 }
 
 /// What a component is given.
@@ -120,7 +122,7 @@ impl Opened {
         self.images.resize(count, 0);
         self.arrays.resize(count, Vec::new());
         let parts = (0..count).map(|_| Part::default()).collect();
-        let served = Served { exports: Vec::new(), parts, notes: Vec::new() };
+        let served = Served { exports: Vec::new(), parts, notes: Vec::new(), made: Vec::new() };
         let mut opening = Opening { seen, opened: self, others, served };
         for disk in disks {
             let Some(wanted) = &seen.host.images[disk] else { continue };
@@ -223,7 +225,8 @@ impl Opening<'_> {
         if identity(path).is_some_and(|image| Some(image) == identity(self.seen.file.as_ref())) {
             return Err("it is the file that describes this host".into());
         }
-        let file = FileImage::open(path, wanted.size, wanted.read_only)?;
+        let (file, made) = FileImage::open(path, wanted.size, wanted.read_only)?;
+        self.served.made.extend(made);
         if !file.is_direct {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
             self.served.notes.push(note);

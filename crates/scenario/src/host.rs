@@ -130,6 +130,7 @@ fn host(
         nbd: table.read("nbd", serving::nbd)?,
         sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
+        cpus_line: table.get("cpus").map_or(0, |node| node.line()),
     };
     Ok((host, ways))
 }

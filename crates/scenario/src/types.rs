@@ -103,6 +103,8 @@ pub struct Host {
     pub sockets: Sockets,
     /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
     pub cpus: Vec<u32>,
+    /// The line in the file that says so, from 1; 0 where none does.
+    pub cpus_line: usize,
 }
 
 /// A storage policy: limit, reservation and shares under a name.

@@ -2,7 +2,8 @@
 //! [LAMW]. A capture has the mean size of commands, to the grain of its counters: it tells what each
 //! of them counts where all are of one size, and bounds where they are not.
 
-use capture::{Metric, VscsiHistogram};
+use capture::VscsiHistogram;
+use counters::Metric;
 use knobs::Advanced;
 
 use crate::rows::Row;

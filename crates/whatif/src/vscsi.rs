@@ -12,8 +12,8 @@
 
 use std::fmt::Write;
 
-use capture::{Metric, VscsiHistogram};
-use counters::{Direction, EntityId, Kind};
+use capture::VscsiHistogram;
+use counters::{Direction, EntityId, Kind, Metric};
 use levels::Measured;
 
 use crate::{Error, GuestCalibration, Habit, cost, observe::Tenant};

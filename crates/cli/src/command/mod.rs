@@ -34,6 +34,7 @@ mod scenarios;
 mod serve;
 mod settings;
 mod sweep;
+mod vscsistats;
 mod whatif;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     Esxcli(esxcli::Esxcli),
     Esxtop(esxtop::Esxtop),
+    #[command(name = "vscsiStats", alias = "vscsistats")]
+    Vscsistats(vscsistats::Vscsistats),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Help(help::Help),
@@ -94,6 +97,7 @@ impl Command {
             Self::Serve(command) => command.run(out),
             Self::Esxcli(command) => command.run(out),
             Self::Esxtop(command) => command.run(out),
+            Self::Vscsistats(command) => command.run(out),
             Self::Doctor(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Help(command) => command.run(out),

@@ -1,16 +1,13 @@
 //! Outputs that are a block for each object: its name, and below it a line for each key.
 
 use control::{Congestion, Device, HostState, Policy, Totals};
-use counters::MILLISECOND;
+use counters::{MILLISECOND, SECTOR};
 use knobs::{
     Advanced, AllocationChange, ENABLED, PathPolicy, THRESHOLD, Transport, Version, unknown,
 };
 
 use super::display_name;
 use crate::text::clean;
-
-/// A sector, in which esxcli counts blocks.
-const SECTOR: u64 = 512;
 
 /// Blocks, with an empty line between two.
 #[derive(Default)]

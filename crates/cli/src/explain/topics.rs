@@ -289,6 +289,12 @@ const TOPICS: &[Topic] = &[
                 $ vscsiStats -x\nIt stops by itself after 30 minutes [ELA].",
             ),
             (
+                "In kavg",
+                "A daemon at work counts the same: kavg vscsiStats, with these options. Reads and writes \
+                are counted; a distance is that from the last block of one to the first of the next, so a \
+                sequential stream is at 1. A run in virtual time does not.",
+            ),
+            (
                 "Read it",
                 "$ kavg capture histograms FILE\nIt shows what esxtop's means hide: bursts, and two \
                 sizes in one mean.",

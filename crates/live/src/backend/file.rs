@@ -2,10 +2,10 @@
 //! and locked here; what is done to it then is in `calls.rs`.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Seek, SeekFrom},
     os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
@@ -81,12 +81,36 @@ impl Identity {
     }
 }
 
+/// An image that was made, and that is removed again where nothing comes of it.
+#[derive(Debug)]
+pub(crate) struct Made(Option<PathBuf>);
+
+impl Made {
+    /// It stays.
+    pub(crate) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            // It is as empty as it was made: nobody was let in.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 impl FileImage {
     /// Opens an image and locks it. One that is not there is made, where its size is given.
     ///
     /// # Errors
     /// What is wrong with it, without its name.
-    pub(crate) fn open(path: &Path, size: Option<u64>, read_only: bool) -> Result<Self, String> {
+    pub(crate) fn open(
+        path: &Path,
+        size: Option<u64>,
+        read_only: bool,
+    ) -> Result<(Self, Option<Made>), String> {
         let is_new = !path.exists();
         if is_new && read_only {
             return Err(
@@ -113,6 +137,7 @@ impl FileImage {
             }
             file => (file.map_err(in_words)?, true),
         };
+        let made = is_new.then(|| Made(Some(path.to_path_buf())));
         let metadata = file.metadata().map_err(in_words)?;
         if !metadata.is_file() && !metadata.file_type().is_block_device() {
             return Err("it is neither a raw image nor a block device".into());
@@ -129,7 +154,7 @@ impl FileImage {
         let block = settle(&file, bytes, is_direct)?;
         let is_far = is_far(&file).map_err(|error| error.desc().to_owned())?;
         let calls = Calls::new(Arc::new(file), block).far(is_far);
-        Ok(Self { calls, bytes, block, is_direct, identity })
+        Ok((Self { calls, bytes, block, is_direct, identity }, made))
     }
 
     /// Looks at an image that is there as [`Self::open`] does, and leaves it as it is.

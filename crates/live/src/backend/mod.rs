@@ -18,7 +18,7 @@ pub(crate) mod file;
 mod memory;
 
 use calls::Calls;
-pub(crate) use file::FileImage;
+pub(crate) use file::{FileImage, Made};
 pub(crate) use memory::Memory;
 
 /// An image: what a virtual disk is in real time.

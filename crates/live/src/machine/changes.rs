@@ -84,6 +84,7 @@ impl Machine {
         else {
             return;
         };
+        self.vscsi.forget(vdisk);
         if self.disks.iter().flatten().all(|disk| disk.image != image) {
             self.images[image] = Image::Null;
             self.executor.close(image);

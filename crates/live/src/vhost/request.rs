@@ -1,7 +1,7 @@
 //! What a guest asks for in a request of virtio-blk [VIRTIO], 5.2.6: a head of 16 bytes, data, and a byte
 //! for how it ended. How these are cut into descriptors is the guest's own business.
 
-use counters::{Op, Status};
+use counters::{Op, SECTOR, Status};
 use vm_memory::{GuestAddress, VolatileSlice};
 
 use super::{
@@ -17,8 +17,6 @@ use crate::{
 
 /// Bytes of what a discard is about.
 const RANGE: usize = 16;
-/// Bytes of a sector, in which places are counted.
-const SECTOR: u64 = 512;
 /// Bytes of a serial number.
 const SERIAL: usize = 20;
 

@@ -285,6 +285,7 @@ impl Model {
             nbd: None,
             sockets: scenario::Sockets::default(),
             cpus: Vec::new(),
+            cpus_line: 0,
         }
     }
 

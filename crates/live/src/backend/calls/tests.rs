@@ -4,7 +4,7 @@ use counters::Sense;
 
 use super::*;
 use crate::{
-    backend::FileImage,
+    backend::{FileImage, Made},
     buffer::Data,
     executor::medium::{Dice, Medium},
     lent::tests::{Guest, REGION, lend},
@@ -17,7 +17,9 @@ fn mailbox() -> Arc<Mailbox> {
 
 fn image(bytes: u64) -> (tempfile::TempDir, Calls) {
     let directory = tempfile::tempdir().unwrap();
-    let image = FileImage::open(&directory.path().join("i"), Some(bytes), false).unwrap();
+    let opened = FileImage::open(&directory.path().join("i"), Some(bytes), false);
+    let (image, made) = opened.unwrap();
+    made.into_iter().for_each(Made::keep);
     (directory, image.calls)
 }
 
