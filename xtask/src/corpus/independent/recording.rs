@@ -209,7 +209,7 @@ fn serve_all(host: &Host, moment: &Moment) -> Vec<Served> {
         let indices: Vec<usize> = host.flows_of(device).collect();
         let flows: Vec<&FlowNow> = indices.iter().map(|flow| &moment.flows[*flow]).collect();
         let now = &moment.devices[device];
-        let wide = f64::from(now.depth);
+        let wide = f64::from(now.depth.min(now.takes));
         let mut answers = queue::serve(now, wide, &flows);
         if now.competes && compete(host, &indices, &answers) {
             let narrow = wide.min(f64::from(host.devices[device].dsnro));
