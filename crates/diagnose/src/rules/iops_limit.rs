@@ -281,6 +281,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
+    if steady::is_by_chance(case, &spell, |sample| suspect.rate(sample)) {
+        return None;
+    }
     // The number of a whole device may stand beside a rate that is held of a part of it.
     let own = steady::of_chance(case, &spell, |sample| suspect.rate(sample));
     let is_other = |number: steady::HeldNumber| !number.is_sure || !steady::is_held(own);

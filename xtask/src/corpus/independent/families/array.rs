@@ -14,7 +14,7 @@ const LEAST_SERVERS: f64 = 10.0;
 /// at rest can do: N / S with the fewest servers known. With steady threads any closed loop has a
 /// flat rate, and without rows at rest an array at its knee looks the same: either name is right.
 pub(super) fn qos(plan: &mut Plan) {
-    let device = plan.deep_device(Media::Flash, 256);
+    let device = plan.volume(Media::Flash, 256);
     plan.host.rows = plan.host.rows.max(12);
     let rows = if plan.random.chance(0.7) { 4..plan.host.rows } else { plan.window(5) };
     let rest_ms = plan.host.devices[device].service_ms;
@@ -47,8 +47,8 @@ pub(super) fn qos(plan: &mut Plan) {
 /// number; a policy lets as many through in each interval (array-and-control.md section 6). Where the
 /// device is late by every source's measure, slowness is as right a name.
 pub(super) fn qos_peer(plan: &mut Plan) {
-    let device = plan.deep_device(Media::Flash, 1023);
-    let peer = plan.deep_device(Media::Flash, 256);
+    let device = plan.volume(Media::Flash, 1023);
+    let peer = plan.volume(Media::Flash, 256);
     plan.host.rows = plan.host.rows.max(12);
     let rows = 1..plan.host.rows;
     let cap = plan.random.log_between(500.0, 100_000.0).round();
@@ -84,7 +84,7 @@ pub(super) fn qos_peer(plan: &mut Plan) {
 /// rows: there a limit of the host looks alike.
 pub(super) fn refused(plan: &mut Plan) {
     let media = plan.media();
-    let device = plan.deep_device(media, 64);
+    let device = plan.volume(media, 64);
     let depth = plan.random.pick(&[64, 128, 254]);
     plan.host.devices[device].depth = depth;
     plan.host.devices[device].dsnro = depth;
