@@ -174,8 +174,8 @@ impl Device<'_> {
     /// The same by the lowest limit that DQLEN showed at any time: between two samples it may have
     /// been in force.
     pub(crate) fn may_be_full(&self, sample: usize) -> Option<bool> {
-        if self.is_full(sample) == Some(true) {
-            return Some(true);
+        if self.is_full(sample) == Some(true) || self.stands_at.is_some() {
+            return self.is_full(sample);
         }
         let lowest = self.depths().reduce(f64::min)?;
         Some(self.in_slots(sample)? >= FULL * lowest)
@@ -222,8 +222,8 @@ impl Device<'_> {
 
     /// The number of commands that a device stays at while others wait though it has slots for more, as before
     /// an array that refuses what is more [KB-QF]: by Little's law it is the same in each sample, as far
-    /// as two decimals of DAVG tell. A queue that is full for a part of the time is caught so in that part
-    /// of the samples.
+    /// as two decimals of DAVG tell, and as many are there at the instants of the samples. A queue that is full
+    /// for a part of the time is caught so in that part of them, or empty where bursts are short.
     pub(super) fn find_stand(&self) -> Option<f64> {
         const ENOUGH_SAMPLES: usize = 5;
         const NEAR: f64 = 0.02;
@@ -235,17 +235,20 @@ impl Device<'_> {
         let spell = self.spell(|sample| waits(sample) == Some(true))?;
         let stands_at = median(spell.samples.iter().map(|&sample| self.in_slots(sample)))?;
         let is_near = |sample: usize| {
-            let lost = ROUNDED / 2.0 / self.flow.davg(sample)?;
+            let lost = ROUNDED / self.flow.davg(sample)?;
             Some((self.in_slots(sample)? / stands_at - 1.0).abs() <= NEAR + lost)
         };
         let has_more = |sample: usize| {
             let most = self.queue.actv.at(sample)?.max(stands_at);
             Some(most <= MOST * self.queue.depth_at(sample)?)
         };
+        let told = spell.samples.iter().filter_map(|&sample| has_more(sample));
+        let told: Vec<bool> = told.collect();
+        let sampled = median(self.queue.actv.over(&spell.samples));
         let stands = spell.share(is_near) >= MOST
-            && spell.samples.iter().all(|&sample| has_more(sample) != Some(false))
-            && spell.samples.iter().filter(|&&sample| has_more(sample).is_some()).count()
-                >= ENOUGH_SAMPLES;
+            && told.len() >= ENOUGH_SAMPLES
+            && told.iter().all(|has_more| *has_more)
+            && sampled >= Some(MOST * stands_at);
         stands.then_some(stands_at)
     }
 

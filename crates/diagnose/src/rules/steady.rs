@@ -247,6 +247,28 @@ mod tests {
         }
     }
 
+    /// DAVG tells its number to a hundredth, and six samples tell how far its rate moves.
+    #[test]
+    fn a_quick_array_that_refuses_makes_no_iops_limit_of_six_samples() {
+        let mut bench = Bench::new(6);
+        let rate = |s: usize| by_chance(73_170.0, s);
+        let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+        vm.davg_when(move |s| (44_000.0 / rate(s) * 100.0).round() / 100.0).kavg(1.41);
+        vm.sampled(|_| 44).queued(|_| 103);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.contains("TASK SET FULL"), "{}", finding.sentence);
+    }
+
+    /// 90 of 128 slots that no sample finds taken are no queue that is full for a part of the time.
+    #[test]
+    fn a_number_that_stands_at_most_of_the_slots_is_no_full_queue() {
+        let mut bench = Bench::new(13);
+        let rate = |s: usize| by_chance(9_530.0, s);
+        let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+        vm.davg_when(move |s| 90_000.0 / rate(s)).kavg(17.4).sampled(|_| 90).queued(|_| 166);
+        bench.only(Cause::HostWait, &Facts::default());
+    }
+
     /// 30 threads beside it keep the number of the device as it is.
     #[test]
     fn a_limit_of_one_vm_is_one_beside_threads_of_another() {
