@@ -44,7 +44,8 @@ pub(super) fn qos(plan: &mut Plan) {
 
 /// QoS of the array without a quiet hour: what tells of it is another volume behind the same adapter that
 /// is answered at once, and the rate. Completions that nobody regulates scatter by the root of their
-/// number; a policy lets as many through in each interval (array-and-control.md section 6). Where the
+/// number; a policy lets as many through in each interval (array-and-control.md 6.4: one bucket for each
+/// volume, FIFO), of all VMs together: rows in which it scattered would be those of a slow array. Where the
 /// device is late by every source's measure, slowness is as right a name.
 pub(super) fn qos_peer(plan: &mut Plan) {
     let device = plan.volume(Media::Flash, 1023);
