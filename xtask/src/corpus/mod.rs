@@ -37,7 +37,7 @@ const HELD_OUT_OF_OTHERS: u64 = 21_000_001;
 const EACH: u64 = 20;
 
 const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|development|FIRST] \
-                     [--each N] [--misses] [--small] [--keep DIR] [--garbage none|some|each] | NAME";
+                     [--each N] [--misses] [--small] [--keep DIR] [--garbage none|some|each] [FAMILY] | NAME";
 
 /// What is asked for.
 struct Asked {
@@ -105,10 +105,11 @@ impl Asked {
 pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
     let asked = Asked::parse(arguments).ok_or(USAGE)?;
     let score = match (&asked.name, asked.by_others) {
-        (Some(name), true) => return show_planted(name, asked.garbage),
+        (Some(name), true) if name.contains('/') => return show_planted(name, asked.garbage),
         (Some(name), false) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
-        (None, true) => {
-            let names = independent::names(asked.seeds(), asked.size);
+        (family, true) => {
+            let mut names = independent::names(asked.seeds(), asked.size);
+            names.retain(|name| family.as_ref().is_none_or(|family| is_of(name, family)));
             score_planted(&names, asked.garbage, asked.keep.as_deref())?
         }
         (None, false) => score(&Case::all(asked.seeds())),
@@ -116,6 +117,11 @@ pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
     let table = score.table();
     let shown = asked.misses || asked.first < asked.held_out;
     Ok(if shown { format!("{table}\n{}", score.lines.join("\n")) } else { table })
+}
+
+/// Whether a capture is of a family.
+fn is_of(name: &str, family: &str) -> bool {
+    name.rsplit('/').nth(1) == Some(family)
 }
 
 /// One case in full.

@@ -75,6 +75,8 @@ pub(crate) struct Device<'a> {
     pub(crate) limits: Limits<'a>,
     /// Whether it is full, and when.
     pub(crate) full: Option<FullQueue>,
+    /// The number of commands that it stays at beside free slots, while others wait.
+    pub(crate) stands_at: Option<f64>,
     /// How long it gave no answer before what a sample completes, where that is proven.
     pub(crate) stalls: BTreeMap<usize, Stall>,
 }
@@ -346,6 +348,7 @@ impl<'a> Device<'a> {
             quickest_ms: f64::INFINITY,
             limits,
             full: None,
+            stands_at: None,
             stalls: BTreeMap::new(),
         }
     }
@@ -394,6 +397,7 @@ impl<'a> Device<'a> {
         }
         self.quickest_ms = self.quickest();
         self.limits = thresholds.for_device(if known.is_flash { 0.0 } else { self.quickest_ms });
+        self.stands_at = self.find_stand();
         self.full = self.find_full_queue(known.dsnro.map(f64::from), guests);
     }
 

@@ -7,8 +7,8 @@ use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
 use super::{
-    Column, Device, Host, Spell, World, is_round, largest, little, mean, most_frequent, quantile,
-    reaches,
+    Column, Device, Host, Spell, World, is_round, largest, little, mean, median, most_frequent,
+    quantile, reaches,
 };
 use crate::Threshold;
 
@@ -165,14 +165,17 @@ impl Device<'_> {
         if self.queue.is_caught_full(sample) {
             return Some(true);
         }
+        if self.stands_at.is_some() {
+            return Some(false);
+        }
         Some(self.in_slots(sample)? >= FULL * self.queue.depth_at(sample)?)
     }
 
     /// The same by the lowest limit that DQLEN showed at any time: between two samples it may have
     /// been in force.
     pub(crate) fn may_be_full(&self, sample: usize) -> Option<bool> {
-        if self.is_full(sample) == Some(true) {
-            return Some(true);
+        if self.is_full(sample) == Some(true) || self.stands_at.is_some() {
+            return self.is_full(sample);
         }
         let lowest = self.depths().reduce(f64::min)?;
         Some(self.in_slots(sample)? >= FULL * lowest)
@@ -217,6 +220,38 @@ impl Device<'_> {
         spell.samples.len() >= OFTEN && more
     }
 
+    /// The number of commands that a device stays at while others wait though it has slots for more, as before
+    /// an array that refuses what is more [KB-QF]: by Little's law it is the same in each sample, as far
+    /// as two decimals of DAVG tell, and as many are there at the instants of the samples. A queue that is full
+    /// for a part of the time is caught so in that part of them, or empty where bursts are short.
+    pub(super) fn find_stand(&self) -> Option<f64> {
+        const ENOUGH_SAMPLES: usize = 5;
+        const NEAR: f64 = 0.02;
+        const MOST: f64 = 0.9;
+        let waits = |sample: usize| {
+            let waiting = little(self.flow.rate(sample)?, self.slot_wait_ms(sample)?);
+            Some(waiting >= self.limits.get(Threshold::Waiting))
+        };
+        let spell = self.spell(|sample| waits(sample) == Some(true))?;
+        let stands_at = median(spell.samples.iter().map(|&sample| self.in_slots(sample)))?;
+        let is_near = |sample: usize| {
+            let lost = ROUNDED / self.flow.davg(sample)?;
+            Some((self.in_slots(sample)? / stands_at - 1.0).abs() <= NEAR + lost)
+        };
+        let has_more = |sample: usize| {
+            let most = self.queue.actv.at(sample)?.max(stands_at);
+            Some(most <= MOST * self.queue.depth_at(sample)?)
+        };
+        let told = spell.samples.iter().filter_map(|&sample| has_more(sample));
+        let told: Vec<bool> = told.collect();
+        let sampled = median(self.queue.actv.over(&spell.samples));
+        let stands = spell.share(is_near) >= MOST
+            && told.len() >= ENOUGH_SAMPLES
+            && told.iter().all(|has_more| *has_more)
+            && sampled >= Some(MOST * stands_at);
+        stands.then_some(stands_at)
+    }
+
     /// The spell in which commands wait for a slot of this device because all are taken.
     /// Known may be DSNRO, which is in force in a burst that no sample catches, and how many commands
     /// all guests let out. Where it is not known, and bursts come again that several VMs have, it is
@@ -230,7 +265,8 @@ impl Device<'_> {
         let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
         let waits = |sample: usize| {
             let least_ms = self.flow.davg(sample).map(|davg_ms| self.least_wait_ms(davg_ms));
-            reaches(self.slot_wait_ms(sample), least_ms)
+            self.stands_at.is_none()
+                && reaches(self.slot_wait_ms(sample), least_ms)
                 && waiting(sample) >= Some(limit(Threshold::Waiting))
                 && !self.is_refused(sample)
         };

@@ -281,10 +281,13 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
-    // The number of a whole device may stand beside a rate that is held of a part of it.
-    let own = steady::of_chance(case, &spell, |sample| suspect.rate(sample));
-    let is_other = |number: steady::HeldNumber| !number.is_sure || !steady::is_held(own);
-    if steady::held_number(case, device, &spell).is_some_and(is_other) {
+    // A rate that is held of a part of a device may stand beside what moves by chance, and beside a
+    // number of the whole that stays.
+    let is_held = steady::is_held(steady::of_chance(case, &spell, |s| suspect.rate(s)));
+    let is_free = |rate: &dyn Fn(usize) -> Option<f64>| steady::is_by_chance(case, &spell, rate);
+    let stays =
+        || steady::held_number(case, device, &spell).is_some_and(|n| !(n.is_sure && is_held));
+    if is_free(&|s| suspect.rate(s)) || !is_held && is_free(&|s| device.flow.rate(s)) || stays() {
         return None;
     }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();

@@ -9,9 +9,10 @@ use crate::{Device, Flow, Spell};
 /// How many times faster the others must be.
 pub(crate) const CONTRAST: f64 = 5.0;
 
-/// Whether a device is a disk of the host's own, by the form of its name.
+/// Whether a device is a disk of the host's own, by the form of its name: that of a SATA or NVMe disk, or one
+/// that is no more than its path. Other names of T10 and EUI-64 are those of arrays too (memory).
 fn is_local(name: &str) -> bool {
-    ["t10.", "eui.", "mpx."].iter().any(|local| name.starts_with(local))
+    ["t10.ATA", "t10.NVMe", "mpx."].iter().any(|local| name.starts_with(local))
 }
 
 /// Another device behind the same adapters that is answered fast in the same samples, and that is

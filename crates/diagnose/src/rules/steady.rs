@@ -100,6 +100,25 @@ pub(super) fn of_chance(
     Some(unrest_percent(&rates)? / 100.0 * commands.sqrt())
 }
 
+/// Whether a rate moves about as far as chance moves it, in samples enough: nobody paces it. Three in four
+/// steps from sample to sample may be short ones by luck, but where a rate is held one is long at either end
+/// alone.
+pub(super) fn is_by_chance(
+    case: &Case<'_>,
+    spell: &Spell,
+    rate: impl Fn(usize) -> Option<f64>,
+) -> bool {
+    const BY_CHANCE: f64 = 0.5;
+    const MOST_STEPS: f64 = 0.75;
+    let commands = spell.mean(|sample| Some(rate(sample)? * case.host.interval_s(sample)));
+    let rates: Vec<f64> = spell.samples.iter().filter_map(|&sample| rate(sample)).collect();
+    let steps = rates.windows(2).map(|pair| Some((pair[0] - pair[1]).abs()));
+    let step = quantile(steps, MOST_STEPS);
+    let by_chance = mean(rates.iter().copied()).zip(commands);
+    let least = by_chance.map(|(rate, commands)| BY_CHANCE * rate / commands.sqrt());
+    rates.len() >= ENOUGH_SAMPLES && reaches(step, least)
+}
+
 /// Whether commands come when they are due and not when others return: their number scatters from
 /// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
 /// has as many out as he may.
@@ -149,8 +168,9 @@ pub(super) fn held_number(
     let inside = spell.mean(|sample| device.in_slots(sample))?;
     let is_near = (inside / commands - 1.0).abs() <= NEAR;
     let stays = commands >= FEWEST && spell.share(is_kept) >= ALL && is_near;
-    let is_sure =
-        slots_unrest(device, spell)? < STILLER * unrest_percent(&rates(&device.flow, spell))?;
+    let is_sure = slots_unrest(device, spell)?
+        < STILLER * unrest_percent(&rates(&device.flow, spell))?
+        || is_by_chance(case, spell, |sample| device.flow.rate(sample));
     let queues = |queue: &Queue<'_>, sample: usize| queue.qued.at(sample) > Some(0.0);
     let waits = |&sample: &usize| {
         let mut vms = device.worlds.iter().filter(|world| world.flow.rate(sample) > Some(0.0));
@@ -166,17 +186,14 @@ pub(super) fn held_number(
 /// The mean number in the slots of a device, where it is less than those that there are and stands beside
 /// a rate that moves as by chance.
 fn stands(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<f64> {
-    const BY_CHANCE: f64 = 0.5;
     const STANDS_PERCENT: f64 = 1.0;
     let commands = spell.mean(|sample| device.in_slots(sample))?;
     let has_more = |sample| Some(commands <= (1.0 - NEAR) * device.queue.depth_at(sample)?);
-    let rate = |sample| device.flow.rate(sample);
     let slots = slots_unrest(device, spell)?;
     let is_still =
         slots <= STANDS_PERCENT && slots < STILLER * unrest_percent(&rates(&device.flow, spell))?;
-    let is_free = of_chance(case, spell, rate) >= Some(BY_CHANCE);
-    let lasts = spell.samples.len() >= ENOUGH_SAMPLES && spell.share(has_more) >= ALL;
-    (lasts && is_still && is_free).then_some(commands)
+    let is_free = is_by_chance(case, spell, |sample| device.flow.rate(sample));
+    (is_still && is_free && spell.share(has_more) >= ALL).then_some(commands)
 }
 
 fn slots_unrest(device: &Device<'_>, spell: &Spell) -> Option<f64> {
@@ -228,6 +245,28 @@ mod tests {
             assert!(told.contains("never more than 21.3 commands are out"), "{told}");
             assert!(findings[0].confidence > 0.5);
         }
+    }
+
+    /// DAVG tells its number to a hundredth, and six samples tell how far its rate moves.
+    #[test]
+    fn a_quick_array_that_refuses_makes_no_iops_limit_of_six_samples() {
+        let mut bench = Bench::new(6);
+        let rate = |s: usize| by_chance(73_170.0, s);
+        let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+        vm.davg_when(move |s| (44_000.0 / rate(s) * 100.0).round() / 100.0).kavg(1.41);
+        vm.sampled(|_| 44).queued(|_| 103);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.contains("TASK SET FULL"), "{}", finding.sentence);
+    }
+
+    /// 90 of 128 slots that no sample finds taken are no queue that is full for a part of the time.
+    #[test]
+    fn a_number_that_stands_at_most_of_the_slots_is_no_full_queue() {
+        let mut bench = Bench::new(13);
+        let rate = |s: usize| by_chance(9_530.0, s);
+        let vm = bench.device("naa.1", 128).vm("a").iops_when(rate);
+        vm.davg_when(move |s| 90_000.0 / rate(s)).kavg(17.4).sampled(|_| 90).queued(|_| 166);
+        bench.only(Cause::HostWait, &Facts::default());
     }
 
     /// 30 threads beside it keep the number of the device as it is.

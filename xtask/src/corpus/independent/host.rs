@@ -93,6 +93,8 @@ pub(super) struct FlowNow {
 pub(super) struct DeviceNow {
     /// DQLEN before competition is looked at.
     pub(super) depth: u32,
+    /// Commands that its volume takes at a time: more are answered TASK SET FULL.
+    pub(super) takes: u32,
     /// DSNRO acts when VMs compete.
     pub(super) competes: bool,
     pub(super) service_ms: f64,
@@ -185,6 +187,7 @@ impl Device {
             .collect();
         DeviceNow {
             depth: self.depth,
+            takes: u32::MAX,
             competes: true,
             service_ms: self.service_ms,
             servers: self.servers,

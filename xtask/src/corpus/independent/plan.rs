@@ -24,6 +24,13 @@ const DEPTHS: [u32; 7] = [32, 64, 64, 128, 128, 254, 256];
 /// AQLEN (section 3): FC ports, the live 1,014 of QLogic, software iSCSI's 1,024.
 const ADAPTER_DEPTHS: [u32; 4] = [1014, 1024, 2048, 4096];
 
+/// What the names of an array's volumes begin with: [S4]'s, and those of section 5.
+const ARRAYS: [&str; 3] = [
+    "naa.6f47acc100000000736f6c696400",
+    "naa.6006016094602800e07ff528b73a",
+    "naa.600144f009d4d236000056918f92",
+];
+
 /// Names that administrators give, those that readers stumble on among them (sections 1.6 and 5.10).
 const VM_NAMES: [&str; 12] = [
     "sql01",
@@ -153,6 +160,14 @@ impl Plan {
         let device = self.device(media);
         self.host.devices[device].depth = self.random.pick(&[128, 254, 256, 1023]).max(commands);
         self.host.devices[device].dsnro = self.host.devices[device].depth;
+        device
+    }
+
+    /// The same, a volume of an array by its name: a trouble of the array's is on no disk of the host's own.
+    pub(super) fn volume(&mut self, media: Media, commands: u32) -> usize {
+        let device = self.deep_device(media, commands);
+        let array = self.random.pick(&ARRAYS);
+        self.host.devices[device].name = format!("{array}{device:04x}");
         device
     }
 

@@ -209,7 +209,7 @@ fn serve_all(host: &Host, moment: &Moment) -> Vec<Served> {
         let indices: Vec<usize> = host.flows_of(device).collect();
         let flows: Vec<&FlowNow> = indices.iter().map(|flow| &moment.flows[*flow]).collect();
         let now = &moment.devices[device];
-        let wide = f64::from(now.depth);
+        let wide = f64::from(now.depth.min(now.takes));
         let mut answers = queue::serve(now, wide, &flows);
         if now.competes && compete(host, &indices, &answers) {
             let narrow = wide.min(f64::from(host.devices[device].dsnro));
@@ -253,9 +253,11 @@ fn sample_device(
     let depth = f64::from(now.depth.min(dsnro));
     let vms = vms_on(host, device);
     let mut worlds = vec![Io::default(); vms.len()];
+    let all: f64 = answers.iter().map(|answer| answer.iops).sum();
+    let is_capped = now.cap_iops.is_some_and(|cap| reaches(all, cap));
     let mut free = depth;
     for (flow, answer) in indices.iter().zip(&answers) {
-        let mut io = sample_flow(host, moment, *flow, answer, random);
+        let mut io = sample_flow(host, moment, *flow, answer, is_capped, random);
         io.active = io.active.min(free);
         free -= io.active;
         let world = vms.iter().position(|vm| *vm == host.flows[*flow].vm).unwrap_or(0);
@@ -272,12 +274,20 @@ fn sample_device(
     (worlds, depth)
 }
 
-/// One flow's counters in this row.
+/// Whether a limit is what sets a rate.
+fn reaches(iops: f64, cap: f64) -> bool {
+    iops > 0.97 * cap
+}
+
+/// One flow's counters in this row. Who is held to a rate has as many commands in each interval, one more
+/// or less, and so has each flow of a device that is held as a whole: commands are let through as
+/// they came (array-and-control.md 6.4: FIFO per volume), and in a closed loop each comes again.
 fn sample_flow(
     host: &Host,
     moment: &Moment,
     flow: usize,
     served: &Served,
+    is_capped: bool,
     random: &mut Random,
 ) -> Io {
     let wants = &moment.flows[flow];
@@ -286,8 +296,8 @@ fn sample_flow(
         return stuck(wants, now, f64::from(host.interval_s));
     }
     let interval_s = f64::from(host.interval_s);
-    let held = wants.limit_iops.or(wants.qos_iops).or(now.cap_iops);
-    let even = held.is_some_and(|cap| served.iops > 0.97 * cap);
+    let held = wants.limit_iops.or(wants.qos_iops);
+    let even = is_capped || held.is_some_and(|cap| reaches(served.iops, cap));
     let mean = served.iops * interval_s;
     let commands =
         if even { (mean + random.between(-1.0, 1.0)).round() } else { random.count(mean) };

@@ -14,7 +14,7 @@ const LEAST_SERVERS: f64 = 10.0;
 /// at rest can do: N / S with the fewest servers known. With steady threads any closed loop has a
 /// flat rate, and without rows at rest an array at its knee looks the same: either name is right.
 pub(super) fn qos(plan: &mut Plan) {
-    let device = plan.deep_device(Media::Flash, 256);
+    let device = plan.volume(Media::Flash, 256);
     plan.host.rows = plan.host.rows.max(12);
     let rows = if plan.random.chance(0.7) { 4..plan.host.rows } else { plan.window(5) };
     let rest_ms = plan.host.devices[device].service_ms;
@@ -40,6 +40,69 @@ pub(super) fn qos(plan: &mut Plan) {
         (vec!["array-qos", "array-slow"], Measure::Answer(device))
     };
     plan.claim(Claim { causes, places, rows, severity, measure });
+}
+
+/// QoS of the array without a quiet hour: what tells of it is another volume behind the same adapter that
+/// is answered at once, and the rate. Completions that nobody regulates scatter by the root of their
+/// number; a policy lets as many through in each interval (array-and-control.md 6.4: one bucket for each
+/// volume, FIFO), of all VMs together: rows in which it scattered would be those of a slow array. Where the
+/// device is late by every source's measure, slowness is as right a name.
+pub(super) fn qos_peer(plan: &mut Plan) {
+    let device = plan.volume(Media::Flash, 1023);
+    let peer = plan.volume(Media::Flash, 256);
+    plan.host.rows = plan.host.rows.max(12);
+    let rows = 1..plan.host.rows;
+    let cap = plan.random.log_between(500.0, 100_000.0).round();
+    let round = 10_f64.powf(cap.log10().floor());
+    let cap = if plan.random.chance(0.5) { (cap / round).round() * round } else { cap };
+    let slow_ms = plan.random.log_between(2.0, 20.0);
+    let count = plan.random.within(1..4);
+    let threads = (cap * slow_ms / 1e3 / count as f64).round().clamp(8.0, 250.0);
+    let davg_ms = threads * count as f64 / cap * 1e3;
+    for flow in plan.flows(device, Controller::Nvme, &vec![Demand::Closed(threads); count]) {
+        plan.host.flows[flow].varies = 0.0;
+    }
+    let iops = plan.random.log_between(200.0, 3_000.0);
+    let quick = plan.flows(peer, Controller::Nvme, &[Demand::Open(iops)])[0];
+    plan.host.flows[quick].varies = 0.1;
+    plan.during(rows.clone(), move |_, moment| moment.devices[device].cap_iops = Some(cap));
+    let places = plan.host.places(device);
+    let peer_ms = plan.host.devices[peer].service_ms;
+    let severity = format!("{cap}/s; DAVG about {davg_ms:.1} ms, {peer_ms:.2} ms beside it");
+    let outstanding = threads * count as f64;
+    let told = davg_ms > 6.0 * peer_ms && davg_ms > 3.0 && outstanding > 20.0 && davg_ms < 10.0;
+    let (causes, measure) = match told {
+        true => (vec!["array-qos"], Measure::Stated(Sure::Certain)),
+        false => (vec!["array-qos", "array-slow"], Measure::Stated(Sure::May)),
+    };
+    plan.claim(Claim { causes, places, rows, severity, measure });
+}
+
+/// A volume that takes fewer commands than the device sends, and answers TASK SET FULL to more: "array
+/// queue full ... the host must hold and retry" while adaptive throttling is off, as it is by default
+/// [KB-QF]. The device has slots free, its DQLEN stays, and what is there stands at what the volume
+/// takes, while completions scatter by the root of their number. Whether they do is not seen in a few
+/// rows: there a limit of the host looks alike.
+pub(super) fn refused(plan: &mut Plan) {
+    let media = plan.media();
+    let device = plan.volume(media, 64);
+    let depth = plan.random.pick(&[64, 128, 254]);
+    plan.host.devices[device].depth = depth;
+    plan.host.devices[device].dsnro = depth;
+    let rows = plan.window(6);
+    let takes = plan.random.within(6..(depth as usize * 3 / 4)) as u32;
+    let count = plan.random.within(1..4);
+    let wanted = f64::from(takes) * plan.random.between(1.3, 4.0);
+    let each = (wanted / count as f64).ceil();
+    for flow in plan.flows(device, Controller::Nvme, &vec![Demand::Open(0.0); count]) {
+        plan.load(rows.clone(), flow, Demand::Closed(each));
+        plan.host.flows[flow].varies = 0.0;
+    }
+    plan.during(rows.clone(), move |_, moment| moment.devices[device].takes = takes);
+    let severity = format!("takes {takes} of {depth}, {wanted:.0} wanted");
+    let places = plan.host.places(device);
+    let measure = Measure::Wait(device);
+    plan.claim(Claim { causes: vec!["host-wait"], places, rows, severity, measure });
 }
 
 /// An array that answers late: its service got slower, or its load came to the knee. Every source

@@ -44,6 +44,8 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("two", two),
     ("failed-commands", failures::failed),
     ("path-thrash", paths::path_thrash),
+    ("refused", array::refused),
+    ("qos-peer", array::qos_peer),
 ];
 
 /// The families of a cause that `two` draws from: they come first.
