@@ -18,7 +18,7 @@ mod support;
 mod tenant;
 mod vdisk;
 
-pub use array::array_of;
+pub use array::{array_of, serial_of};
 pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, inside, little};
 pub use level::LevelKind;

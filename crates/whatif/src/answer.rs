@@ -6,9 +6,10 @@ use levels::most_first;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Seen,
+    ArrayCalibration, DeviceCalibration, Error, Habit,
     cost::unit_kib,
-    laws,
+    found, held, laws,
+    number::number,
     question::{Asked, Limited},
     rows::ROUNDING_MS,
     run::{Figure, Figures, Key},
@@ -40,19 +41,19 @@ pub(crate) fn comparable(
 }
 
 /// Of a change of depth without the VMs, where no reading gives what each of them had and one gives what
-/// their devices had, and a doubt that says so.
+/// their devices had, and a doubt that says so; and whether that is so.
 pub(crate) fn of_devices(
     (keys, runs): (Vec<Key>, Vec<Run>),
     is_of_depth: bool,
     doubts: &mut Vec<String>,
-) -> (Vec<Key>, Vec<Run>) {
+) -> (Vec<Key>, Vec<Run>, bool) {
     let matches = |keys: &[Key], figures: &[Figure]| worst(keys, figures).0 <= MATCHES;
     // Devices come first.
     let devices = keys.iter().take_while(|key| key.is_device()).count();
     let of_run = |run: &Run| matches(&keys[..devices], &run.today[..devices]);
     let is_matched = runs.iter().any(|run| matches(&keys, &run.today));
     if !is_of_depth || is_matched || !runs.iter().any(of_run) {
-        return (keys, runs);
+        return (keys, runs, false);
     }
     let first = |mut figures: Vec<Figure>| {
         figures.truncate(devices);
@@ -62,7 +63,7 @@ pub(crate) fn of_devices(
     const WHY: &str = "No model of this host divides the commands among its VMs as they were recorded: \
                        nothing is said of each of them.";
     doubts.push(WHY.into());
-    (keys[..devices].to_vec(), runs.collect())
+    (keys[..devices].to_vec(), runs.collect(), true)
 }
 
 /// The readings that give what the recording shows, by their places: the likeliest first.
@@ -153,19 +154,11 @@ pub(crate) fn answer(
         return (simulated, verdict, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.
-    let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
+    let lifted = asked.limited.filter(Limited::is_asked_about).map(|limited| limited.vm);
     // A wait may be that for a limit which nothing tells from a full queue.
     let is_free = asked.limited.is_some_and(|limited| limited.is_free(RUN));
     if (asked.is_of_depth || is_free) && runs.iter().all(|run| run.today == run.after) {
-        const SPLIT: &str = "There is no prediction: the change cuts commands into other pieces, and \
-                             what a piece costs the initiator and the array is not modelled. Nothing \
-                             else of it comes to bear.";
-        if asked.is_split {
-            return (none(SPLIT, doubts), Verdict::NoModel, miss);
-        }
-        const WHY: &str = " No simulated command notices the change: it is set so already, or it \
-                           never comes to bear.";
-        let (simulated, verdict) = unmoved(keys, (asked.limited, None), WHY, doubts);
+        let (simulated, verdict) = unnoticed(keys, &asked, doubts);
         return (simulated, verdict, miss);
     }
     let mut rows: Vec<SimulatedRow> = keys
@@ -182,8 +175,12 @@ pub(crate) fn answer(
     if let Some(limited) = asked.limited {
         let model = (calibrated, arrays);
         laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
+        doubts.extend(held::doubt(calibrated));
     }
+    found::hold(keys, (calibrated, arrays), &asked, &mut rows);
+    doubts.extend(found::doubt((calibrated, arrays), &asked));
     laws::hold_to_whole(keys, calibrated, &mut rows);
+    doubts.extend(asked.limited.iter().flat_map(Limited::doubts));
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
@@ -193,25 +190,43 @@ pub(crate) fn answer(
                            one, would tell.";
         return (none(WHY, doubts), Verdict::NoModel, miss);
     }
-    let (mut simulated, verdict) = told(keys, lifted, rows, doubts);
+    let (mut simulated, verdict) = told(keys, (lifted, asked.is_undivided), rows, doubts);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
 }
 
-/// Rows with what is to be said of them.
+/// The answer where no simulated command notices the change.
+fn unnoticed(keys: &[Key], asked: &Asked<'_>, doubts: Vec<String>) -> (Simulated, Verdict) {
+    const SPLIT: &str = "There is no prediction: the change cuts commands into other pieces, and \
+                         what a piece costs the initiator and the array is not modelled. Nothing \
+                         else of it comes to bear.";
+    const WHY: &str = " No simulated command notices the change: it is set so already, or it \
+                       never comes to bear.";
+    match asked.unseen {
+        _ if asked.is_split => (none(SPLIT, doubts), Verdict::NoModel),
+        Some(why) => (none(why, doubts), Verdict::NoModel),
+        None => unmoved(keys, (asked.limited, None), WHY, doubts),
+    }
+}
+
+/// Rows with what is to be said of them. Where the VMs are undivided, what stays as it is for their device may be
+/// much for one of them.
 fn told(
     keys: &[Key],
-    lifted: Option<&str>,
+    (lifted, is_undivided): (Option<&str>, bool),
     rows: Vec<SimulatedRow>,
     doubts: Vec<String>,
 ) -> (Simulated, Verdict) {
     let main = main_rows(keys, lifted, &rows);
     let verdict = match verdict(&main) {
         // The commands of a VM that sends few are lost in the mean of its device.
+        Verdict::GainsNothing if is_undivided => Verdict::CannotTell,
         Verdict::GainsNothing if !vms_stay(keys, &rows) => Verdict::Identified,
         other => other,
     };
-    let sentence = sentence(&main, verdict) + &apart(keys, &main, &rows) + &losses(keys, &rows);
+    let untold = if is_undivided { " What each of its VMs has of that is not known." } else { "" };
+    let sentence =
+        sentence(&main, verdict) + untold + &apart(keys, &main, &rows) + &losses(keys, &rows);
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
     (Simulated { sentence, identified, doubts, rows }, verdict)
 }
@@ -250,7 +265,7 @@ fn as_seen(
             why.replace(", so there is no prediction", "")
         ),
     );
-    told(&keys, None, rows, doubts)
+    told(&keys, (None, false), rows, doubts)
 }
 
 /// The answer where all stays as it was recorded, about a VM whose limit is lifted or the device, and
@@ -289,9 +304,12 @@ pub(crate) fn unmoved(
         }
     };
     let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
-    let verdict = Verdict::GainsNothing;
-    let sentence = sentence(&main_rows(keys, lifted, &rows), verdict) + why;
-    (Simulated { sentence, identified: true, doubts, rows }, verdict)
+    let main = main_rows(keys, lifted, &rows);
+    // One sample tells nothing of what chance does.
+    let is_known = main.first().is_none_or(|rate| width(rate) <= NARROW);
+    let verdict = if is_known { Verdict::GainsNothing } else { Verdict::CannotTell };
+    let sentence = sentence(&main, verdict) + why;
+    (Simulated { sentence, identified: is_known, doubts, rows }, verdict)
 }
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
@@ -638,28 +656,6 @@ fn change(row: &SimulatedRow) -> String {
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }
 
-/// A number with three figures that count.
-fn number(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.decimals$}");
-    let digits = text.len();
-    if value.abs() < 1000.0 || !text.is_char_boundary(digits.saturating_sub(3)) {
-        return text;
-    }
-    let mut out = String::new();
-    for (index, digit) in text.chars().enumerate() {
-        if index > 0 && (digits - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 pub(crate) fn doubts_of(
     calibrated: &[DeviceCalibration],
     arrays: &[ArrayCalibration],
@@ -713,80 +709,4 @@ pub(crate) fn doubts_of(
         }
     }
     doubts
-}
-
-impl DeviceCalibration {
-    /// Whether next to all that is outstanding waits for rates that the array holds disks to.
-    pub(crate) fn is_mostly_held(&self) -> bool {
-        const MOST: f64 = 0.8;
-        let of = |is_meant: &dyn Fn(&GuestCalibration) -> bool| -> f64 {
-            self.guests.iter().filter(|guest| is_meant(guest)).map(|guest| guest.outstanding).sum()
-        };
-        of(&|guest| guest.throttled_at_iops.is_some()) >= MOST * of(&|_| true)
-    }
-}
-
-impl ArrayCalibration {
-    /// Whether it is known how it answers to more than was seen.
-    pub(crate) fn is_known_above(&self) -> bool {
-        matches!(self.seen, Seen::Knee | Seen::Saturated)
-    }
-
-    /// Whether so many were outstanding under a load that varied: between what was seen it needs no guess.
-    pub(crate) fn has_had(&self, outstanding: f64) -> bool {
-        self.seen != Seen::Steady && outstanding <= self.outstanding[1]
-    }
-
-    /// What the calibration saw, in a sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let [least, most] = self.outstanding.map(number);
-        let [quick, slow] = self.davg_ms.map(number);
-        let seen = format!(
-            "{} intervals: DAVG {quick} to {slow} ms with {least} to {most} commands outstanding",
-            self.intervals
-        );
-        match self.seen {
-            Seen::Knee => format!("{seen}; latency rose with them"),
-            Seen::NoKnee => format!("{seen}; no knee seen, it lies above"),
-            Seen::Saturated => {
-                format!("{seen}; the rate stood still: saturated, or held to a rate")
-            }
-            Seen::Steady => format!("{seen}; no variation, so the knee is unknown"),
-        }
-    }
-
-    /// What is unknown of it, and what would tell.
-    fn doubt(&self) -> Option<String> {
-        let most = number(self.outstanding[1]);
-        let devices = match self.devices.as_slice() {
-            [device] => device.clone(),
-            [first, others @ ..] => format!(
-                "{first} (and {} more devices that are taken to share it, by their names)",
-                others.len()
-            ),
-            [] => return None,
-        };
-        Some(match self.seen {
-            Seen::Steady => format!(
-                "The array of {devices} had about {most} commands whenever there was load, so \
-                 nothing shows how it answers to more or to fewer. A recording that begins in a \
-                 quiet hour and ends in this load would tell, or one change tried and recorded."
-            ),
-            Seen::NoKnee => format!(
-                "The array of {devices} showed no knee up to {most} commands outstanding; it may \
-                 be right above that, or nowhere near."
-            ),
-            Seen::Saturated => format!(
-                "The array of {devices} gives the same rate whatever is outstanding: more gains \
-                 nothing there."
-            ),
-            Seen::Knee => format!(
-                "Beyond the {most} commands that were outstanding at the array of {devices}, \
-                 latency is taken to go on as it rose, {:.0} % less to 50 % more. A limit that lies \
-                 above what was seen (QoS, a link) is in no range.",
-                100.0 * (1.0 - self.flatter)
-            ),
-        })
-    }
 }

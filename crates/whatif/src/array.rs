@@ -20,7 +20,7 @@ use counters::sorted::sort_by;
 use levels::{mean, median, quantile};
 use serde::Serialize;
 
-use crate::{light::Light, rows::ROUNDING_MS};
+use crate::{light::Light, number::number, rows::ROUNDING_MS};
 
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
@@ -176,6 +176,71 @@ impl ArrayCalibration {
             stands,
             flatter,
         }
+    }
+}
+
+impl ArrayCalibration {
+    /// Whether it is known how it answers to more than was seen.
+    pub(crate) fn is_known_above(&self) -> bool {
+        matches!(self.seen, Seen::Knee | Seen::Saturated)
+    }
+
+    /// Whether so many were outstanding under a load that varied: between what was seen it needs no guess.
+    pub(crate) fn has_had(&self, outstanding: f64) -> bool {
+        self.seen != Seen::Steady && outstanding <= self.outstanding[1]
+    }
+
+    /// What the calibration saw, in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let [least, most] = self.outstanding.map(number);
+        let [quick, slow] = self.davg_ms.map(number);
+        let seen = format!(
+            "{} intervals: DAVG {quick} to {slow} ms with {least} to {most} commands outstanding",
+            self.intervals
+        );
+        match self.seen {
+            Seen::Knee => format!("{seen}; latency rose with them"),
+            Seen::NoKnee => format!("{seen}; no knee seen, it lies above"),
+            Seen::Saturated => {
+                format!("{seen}; the rate stood still: saturated, or held to a rate")
+            }
+            Seen::Steady => format!("{seen}; no variation, so the knee is unknown"),
+        }
+    }
+
+    /// What is unknown of it, and what would tell.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let most = number(self.outstanding[1]);
+        let devices = match self.devices.as_slice() {
+            [device] => device.clone(),
+            [first, others @ ..] => format!(
+                "{first} (and {} more devices that are taken to share it, by their names)",
+                others.len()
+            ),
+            [] => return None,
+        };
+        Some(match self.seen {
+            Seen::Steady => format!(
+                "The array of {devices} had about {most} commands whenever there was load, so \
+                 nothing shows how it answers to more or to fewer. A recording that begins in a \
+                 quiet hour and ends in this load would tell, or one change tried and recorded."
+            ),
+            Seen::NoKnee => format!(
+                "The array of {devices} showed no knee up to {most} commands outstanding; it may \
+                 be right above that, or nowhere near."
+            ),
+            Seen::Saturated => format!(
+                "The array of {devices} gives the same rate whatever is outstanding: more gains \
+                 nothing there."
+            ),
+            Seen::Knee => format!(
+                "Beyond the {most} commands that were outstanding at the array of {devices}, \
+                 latency is taken to go on as it rose, {:.0} % less to 50 % more. A limit that lies \
+                 above what was seen (QoS, a link) is in no range.",
+                100.0 * (1.0 - self.flatter)
+            ),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{
-    DSNRO, DiskName, Driver, GuestName, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
+    Advanced, DSNRO, DiskName, Driver, GuestName, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
     PVSCSI_RING_PAGES_MAX, Setting, Transport, Version, disk_depths, limits_of,
 };
 
@@ -299,18 +299,24 @@ impl Plan<'_> {
 
     /// Whether commands are cut into other pieces than today, by an adapter that may be one of iSCSI.
     pub(crate) fn is_split(&self) -> bool {
-        let may_cut = |(name, _): &(String, Option<f64>)| {
-            let known = self.facts.drivers.get(name).and_then(|name| Driver::from_module(name));
-            known.is_none_or(|driver| matches!(driver.transport, Transport::Iscsi))
-        };
         let is_cut = |guest: &GuestCalibration| {
             let size_kib = guest.size_kib.unwrap_or(SIZE_KIB);
             let [now, then] = [iscsi_kib(&[]), self.iscsi_kib].map(f64::from);
             (size_kib / now).ceil() != (size_kib / then).ceil()
         };
         let mut each = self.devices.iter().zip(self.calibrated);
-        each.any(|(device, of)| {
-            adapters_of(device).iter().any(may_cut) && of.guests.iter().any(is_cut)
+        each.any(|(device, of)| self.may_cut_of(device) && of.guests.iter().any(is_cut))
+    }
+
+    /// Whether an adapter may be one of iSCSI, which cuts large commands.
+    pub(crate) fn may_cut(&self) -> bool {
+        self.devices.iter().any(|device| self.may_cut_of(device))
+    }
+
+    fn may_cut_of(&self, device: &Device<'_>) -> bool {
+        adapters_of(device).iter().any(|(name, _)| {
+            let known = self.facts.drivers.get(name).and_then(|name| Driver::from_module(name));
+            known.is_none_or(|driver| matches!(driver.transport, Transport::Iscsi))
         })
     }
 
@@ -353,6 +359,9 @@ impl Plan<'_> {
         let lowered = shown.and_then(|depths| depths.lowered);
         let asked = self.asked(device, |setting| match setting {
             Setting::SchedNumReqOutstanding { value, .. } => Some(*value),
+            Setting::Advanced { option: Advanced::SchedNumReqOutstanding, value } => {
+                Some(value.unwrap_or(DSNRO.default))
+            }
             _ => None,
         });
         if let Some(dsnro) = facts.and_then(|facts| facts.dsnro).or(lowered) {
@@ -397,13 +406,22 @@ impl Plan<'_> {
 
     /// The IOPS limit that is asked for a guest's disk, if one is.
     pub(crate) fn limit_asked(&self, guest: &GuestCalibration) -> Option<f64> {
+        self.most_asked(guest).filter(|most| most.is_finite())
+    }
+
+    /// The same, infinite where it is that there be none.
+    pub(crate) fn most_asked(&self, guest: &GuestCalibration) -> Option<f64> {
         let (_, limit) = self.limits.iter().rfind(|(name, _)| is_meant(name, guest))?;
-        limit.map(f64::from)
+        Some(limit.map_or(f64::INFINITY, f64::from))
     }
 
     /// What a setting asks for a device.
     fn asked(&self, device: &Device<'_>, depth: fn(&Setting) -> Option<u32>) -> Option<u32> {
-        let own = |setting: &&Setting| setting.device() == Some(device.name.as_str());
+        // An option of the host is one of each device.
+        let own = |setting: &&Setting| match setting {
+            Setting::Advanced { .. } => true,
+            other => other.device() == Some(device.name.as_str()),
+        };
         self.settings.iter().filter(own).find_map(depth)
     }
 

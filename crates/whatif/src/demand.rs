@@ -16,6 +16,7 @@ use levels::{mean, quantile};
 use serde::Serialize;
 
 use crate::{
+    bursts::Bursts,
     cost::{size_kib, units, units_of},
     observe::Tenant,
     rows::{ROUNDING_MS, Row},
@@ -42,6 +43,17 @@ pub struct DeviceCalibration {
     pub array: usize,
     /// Its guests, as the recording names them.
     pub guests: Vec<GuestCalibration>,
+}
+
+impl DeviceCalibration {
+    /// Whether next to all that is outstanding waits for rates that the array holds disks to.
+    pub(crate) fn is_mostly_held(&self) -> bool {
+        const MOST: f64 = 0.8;
+        let of = |is_meant: &dyn Fn(&GuestCalibration) -> bool| -> f64 {
+            self.guests.iter().filter(|guest| is_meant(guest)).map(|guest| guest.outstanding).sum()
+        };
+        of(&|guest| guest.throttled_at_iops.is_some()) >= MOST * of(&|_| true)
+    }
 }
 
 /// What one guest asks of one device.
@@ -94,6 +106,9 @@ pub struct GuestCalibration {
     /// The same rate by level of load; nothing where the array does not hold it.
     #[serde(skip)]
     pub(crate) throttled: Vec<f64>,
+    /// Its bursts that are shorter than a sample, where it sends in some.
+    #[serde(skip)]
+    pub(crate) bursts: Option<Bursts>,
     /// What `vscsiStats` says of it, and what that narrows, in a sentence.
     pub vscsistats: Option<String>,
     /// Whether that shows no bursts.
@@ -128,6 +143,8 @@ pub(crate) struct Place {
     pub(crate) unrest: Option<f64>,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
+    /// The slots of its device; none of a volume without.
+    pub(crate) slots: Option<f64>,
     /// Whether its load rests again and again, for less than a sample.
     pub(crate) rests: bool,
     /// Whether the depth asked for lies between depths under which it was seen.
@@ -173,7 +190,7 @@ impl GuestCalibration {
             let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
         } else {
-            let known = pause(row, window, others, place.interval_s);
+            let known = pause(row, window, others, (place.interval_s, !is_pinned));
             // A limit that is not seen may hold who is to have another one.
             let most_ms = (!place.is_limited).then(|| pauses_at_most(row, window, place)).flatten();
             match most_ms.filter(|most_ms| *most_ms >= known.0) {
@@ -201,6 +218,7 @@ impl GuestCalibration {
             waits_for_slots: held.is_none() && place.is_full && place.has_most_slots,
             throttled_at_iops,
             throttled,
+            bursts: Bursts::of(tenant, window, (place.slots, place.interval_s)),
             vscsistats: None,
             never_rests: false,
         })
@@ -208,6 +226,11 @@ impl GuestCalibration {
 }
 
 impl GuestCalibration {
+    /// Whether all of its commands are known to be as large as their mean.
+    pub(crate) fn is_of_one_size(&self) -> bool {
+        self.size_kib.is_some() && self.units[0] >= self.units[1]
+    }
+
     /// The most commands that it has outstanding, however long they take.
     pub(crate) fn outstanding_at_most(&self) -> f64 {
         let undriven = f64::from(PVSCSI_DEPTH_MAX).max(self.outstanding);
@@ -297,12 +320,13 @@ fn unrest(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64
 
 /// How long its threads pause: the line of the commands outstanding over the rate, from sample to
 /// sample. Samples of the same load under another depth make it longer, and so do those in which it had
-/// as many outstanding at another rate.
+/// as many outstanding at another rate. A rate of its own that nothing holds (`is_free`) has more outstanding as
+/// its latency is long (N = X * GAVG): where that line may be it, no pause is the longest.
 fn pause(
     row: &Row<'_>,
     window: &[usize],
     others: Others<'_>,
-    interval_s: f64,
+    (interval_s, is_free): (f64, bool),
 ) -> (f64, Option<f64>) {
     let within = steps(row, window, interval_s).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
     let is_same = is_same_load(row, window, others.regimes);
@@ -314,8 +338,10 @@ fn pause(
         }
         _ => within,
     };
+    let gavg_ms = row.per_command(window, Row::gavg).filter(|_| is_free);
+    let may_be_its_own = gavg_ms.is_some_and(|ms| low <= -ms);
     // More outstanding at a higher rate: threads come and go, or the rate is its own.
-    if high < 0.0 {
+    if high < 0.0 || may_be_its_own {
         (0.0, None)
     } else {
         (low.max(0.0), Some(high).filter(|high| high.is_finite()))

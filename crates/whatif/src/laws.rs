@@ -13,13 +13,13 @@ use knobs::GuestOs;
 use levels::little;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
+    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, held,
     question::{Asked, Held, Limited, Paced},
+    ranges::{LEVEL, at_least, at_most, place_in, place_of},
     run::Key,
+    tried::{hold_to_tried, hold_to_what_was_seen},
 };
 
-/// What falls or rises by less than this is level.
-const LEVEL: f64 = 0.015;
 /// Part of its slots that a device loses on average whose host throttles for an array that rejects
 /// commands beyond those that it was seen to take: the depth is halved, and climbs back by one
 /// (reference `esxi-host-stack.md`, section 4 [KB-QF]).
@@ -44,18 +44,29 @@ pub(crate) fn hold(
     let is_known =
         is_held || each.all(|(index, of)| of.is_known_above() || of.has_had(slots(index)));
     let may_refuse = asked.may_throttle && !is_known;
+    let spanned = rows.to_vec();
     let is_refused = hold_to_laws(keys, (rounding, may_refuse), rows);
+    if asked.is_mixed {
+        // A deeper queue that lets dearer commands in may give fewer.
+        for (row, own) in rows.iter_mut().zip(spanned) {
+            (row.low, row.high) = (row.low.min(own.low), row.high.max(own.high));
+        }
+    }
     if !is_known {
         hold_to_unknown(keys, (calibrated, arrays), rows);
     }
     if is_held {
         hold_to_quickest(keys, calibrated, rows);
     }
+    held::hold_to_freed(keys, calibrated, rows);
     hold_to_still(keys, (calibrated, arrays), rows);
     hold_to_hidden(keys, calibrated, rows);
     hold_to_fewer(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
     hold_to_what_was_seen(keys, rounding, rows);
+    if !asked.is_hungry {
+        hold_to_tried(keys, calibrated, rounding, rows);
+    }
     is_refused
 }
 
@@ -332,22 +343,6 @@ fn hold_to_slots(
     }
 }
 
-/// What was seen at the depth that is asked for, of a load that may be the one in question, may be so
-/// again; what was tried is so again, but for chance.
-fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
-    for (key, row) in keys.iter().zip(rows) {
-        let Some([low, high]) = key.seen_between(rounding) else { continue };
-        let chance = key.chance + LEVEL;
-        let around = [low * (1.0 - chance), high * (1.0 + chance)];
-        let overlaps = row.low <= around[1] && around[0] <= row.high;
-        (row.low, row.high) = match key.seen.is_some_and(|seen| seen.is_tried) {
-            true if overlaps => (row.low.max(around[0]), row.high.min(around[1])),
-            true => (around[0], around[1]),
-            false => (row.low.min(low), row.high.max(high)),
-        };
-    }
-}
-
 /// What an IOPS limit does whatever array and guests are: one that is lifted takes nothing from its
 /// VM and gives the others nothing, one that is put on gives nothing to its VM and takes nothing from the others,
 /// and one that is put on above all that is sent in a sample does so too, if anything: it cuts bursts, and what
@@ -391,34 +386,17 @@ pub(crate) fn hold_to_limit(
         hold_to_no_wait(keys, calibrated, limited.vm, rows);
     }
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
-        hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
+        hold_to_held(keys, calibrated, (limited, held, asked), rows);
     }
     if !limited.gives() {
         hold_to_pace(keys, calibrated, limited, rows);
     }
-    for device in calibrated {
-        hold_to_policies(keys, device, rows);
-    }
-}
-
-/// What the array makes of commands below the rates that it holds disks to: where it counts their
-/// pieces, which come at once, one of each such disk may be waiting there (reference
-/// `array-and-control.md`, section 6.4).
-fn hold_to_policies(keys: &[Key], device: &DeviceCalibration, rows: &mut [SimulatedRow]) {
-    let place = |counter| place_of(keys, &device.device, counter);
-    let held = device.guests.iter().filter(|guest| guest.throttled_at_iops.is_some()).count();
-    let Some(rate) = place(Counter::Commands) else { return };
-    let waiting = held as f64;
-    // By Little's law. They do not wait in the host then.
-    let wait_ms = 1000.0 * waiting / rows[rate].low.max(1e-9);
-    for (there, host, part) in [
-        (Counter::DriverLatency, Counter::KernelLatency, wait_ms),
-        (Counter::MeanActive, Counter::MeanQueued, waiting),
-    ] {
-        if let (Some(there), Some(host)) = (place(there), place(host)) {
-            rows[there].high += part;
-            rows[host].low = (rows[host].low - part).max(0.0);
-        }
+    held::hold_to_policies(keys, calibrated, rows);
+    for (key, row) in keys.iter().zip(rows).filter(|_| limited.may_be_none) {
+        let Some(captured) = key.captured else { continue };
+        let chance = key.chance + rounding + LEVEL;
+        row.low = row.low.min(captured * (1.0 - chance));
+        row.high = row.high.max(captured * (1.0 + chance));
     }
 }
 
@@ -431,12 +409,13 @@ fn hold_to_pace(
     limited: Limited<'_>,
     rows: &mut [SimulatedRow],
 ) {
-    let Paced { iops, outstanding, today } = limited.paced;
+    let Paced { iops, outstanding, longest, today } = limited.paced;
     let lost = today[0] - iops;
     if lost <= 0.0 || iops <= 0.0 {
         return;
     }
-    let waiting = (outstanding - today[1] * iops / today[0]).max(0.0);
+    let [gone, waiting] =
+        [outstanding, longest].map(|all| (all - today[1] * iops / today[0]).max(0.0));
     let mut each = vec![((false, limited.vm), today[1])];
     for device in calibrated.iter().filter(|of| of.guests.iter().any(|g| g.vm == limited.vm)) {
         let stands = device.guests.iter().map(|guest| guest.outstanding).sum();
@@ -449,8 +428,8 @@ fn hold_to_pace(
         let chance = keys[at].chance + LEVEL;
         let least = (rate - lost).max(0.0) * (1.0 - chance);
         rows[at].low = rows[at].low.min(least);
-        let longer = (stands + outstanding - today[1]) / stands.max(1e-9) * rate / least.max(1e-9);
-        let at_array = (1.0 - waiting / stands.max(1e-9)).max(0.0);
+        let longer = (stands + longest - today[1]) / stands.max(1e-9) * rate / least.max(1e-9);
+        let at_array = (1.0 - gone / stands.max(1e-9)).max(0.0);
         let wait_ms = 1000.0 * waiting / least.max(1e-9);
         for (counter, least, most, more) in [
             (Counter::GuestLatency, 1.0, longer, 0.0),
@@ -461,6 +440,10 @@ fn hold_to_pace(
         ] {
             let Some((at, was)) = with(counter) else { continue };
             let (row, chance) = (&mut rows[at], keys[at].chance + LEVEL);
+            // No instant of a sample need be one of a burst.
+            if limited.is_bursty && counter == Counter::MeanQueued {
+                row.low = 0.0;
+            }
             if least < 1.0 {
                 row.low = row.low.min(was * least * (1.0 - chance));
             }
@@ -597,15 +580,17 @@ fn hold_to_outstanding(
 fn hold_to_held(
     keys: &[Key],
     calibrated: &[DeviceCalibration],
-    (vm, held, asked): (&str, Held, &Asked<'_>),
+    (limited, held, asked): (Limited<'_>, Held, &Asked<'_>),
     rows: &mut [SimulatedRow],
 ) {
+    let vm = limited.vm;
     // A count is of whole commands: a limit lets one more through in a span than its rate says.
     let one = 1000.0 / asked.span_ms;
     let chance = LEVEL + one / held.iops[1].max(one);
     let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1] + one];
     let [fewest, most] = held.outstanding;
-    let waits_ms = [1000.0 * fewest / quickest, 1000.0 * most / slowest];
+    let turns = held.turns * (1.0 - chance);
+    let waits_ms = [1000.0 * fewest / quickest, 1000.0 * most / turns];
     // Guests that give up before their turn comes may get nothing.
     let least = if waits_ms[0] > timeout_ms() { 0.0 } else { slowest };
     let is_on = |device: &&DeviceCalibration| device.guests.iter().any(|guest| guest.vm == vm);
@@ -620,8 +605,9 @@ fn hold_to_held(
             let is_rate = key.is(Counter::Commands);
             let [low, high] = if is_rate { [least, quickest] } else { waits_ms };
             // Bursts leave a limit unused.
-            row.low = if asked.is_bursty { row.low.min(low) } else { low };
-            row.high = high;
+            let is_bursty = asked.is_bursty || limited.is_bursty;
+            row.low = if is_bursty { row.low.min(low) } else { low };
+            row.high = if limited.is_bursty && is_rate { row.high.min(high) } else { high };
         }
     }
     let ([device], None) = (own.as_slice(), alone) else { return };
@@ -649,27 +635,6 @@ fn hold_to_held(
 /// How long a guest waits for a command at most, as long as its model's does [KB-TO].
 pub(crate) fn timeout_ms() -> f64 {
     GuestOs::Windows.disk_timeout_ns(true) as f64 / 1e6
-}
-
-/// The place of a counter of a device.
-fn place_of(keys: &[Key], device: &str, counter: Counter) -> Option<usize> {
-    place_in(keys, (true, device), counter)
-}
-
-/// The place of a counter of a device, or of a VM.
-fn place_in(keys: &[Key], (is_device, object): (bool, &str), counter: Counter) -> Option<usize> {
-    let is_it = |key: &Key| key.is_device() == is_device && key.object == object && key.is(counter);
-    keys.iter().position(is_it)
-}
-
-/// Raises a range to no less than a bound.
-fn at_least(row: &mut SimulatedRow, least: f64) {
-    (row.low, row.high) = (row.low.max(least), row.high.max(least));
-}
-
-/// Lowers a range to no more than a bound.
-fn at_most(row: &mut SimulatedRow, most: f64) {
-    (row.low, row.high) = (row.low.min(most), row.high.min(most));
 }
 
 /// What holds whatever is asked: of queues and of sums.

@@ -15,26 +15,35 @@
 
 mod answer;
 mod array;
+mod beyond;
 mod build;
+mod bursts;
 mod cost;
 mod demand;
 mod error;
 mod fit;
+mod found;
+mod held;
 mod lacks;
 mod laws;
 mod light;
+mod mix;
 mod names;
+mod number;
 mod observe;
 mod order;
 mod pace;
 mod points;
 mod question;
+mod ranges;
 mod reading;
 mod rows;
 mod run;
 mod scope;
 mod shared;
 mod slot;
+mod tried;
+mod unseen;
 mod vscsi;
 mod whatif;
 

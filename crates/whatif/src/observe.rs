@@ -3,7 +3,7 @@
 
 use counters::sorted::{sort, sort_by};
 use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
-use knobs::{CONFLICT_RETRY_NS, DSNRO, disk_depths};
+use knobs::{CONFLICT_RETRY_NS, DSNRO, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
 use crate::rows::{Figure, Row};
@@ -53,7 +53,31 @@ pub(crate) struct Tenant<'a> {
     pub(crate) world: Option<Row<'a>>,
 }
 
+/// Whether the states of single instants are next to nothing more often than any queue is that has as many
+/// inside on average, or far above that.
+pub(crate) fn is_unlike_a_queue(seen: &[f64], inside: f64) -> bool {
+    /// Part of the mean that is next to nothing.
+    const NOTHING: f64 = 0.125;
+    /// Standard errors that tell.
+    const ERRORS: f64 = 2.5;
+    let of = |of: &dyn Fn(f64) -> f64| mean(seen.iter().map(|&seen| Some(of(seen))));
+    let is_empty = |active| f64::from(u8::from(active <= NOTHING * inside));
+    let (Some(empty), Some(active)) = (of(&is_empty), of(&|active| active)) else {
+        return false;
+    };
+    // Of all queues that of one server is empty most often, 1 / (1 + its mean) of the time, and
+    // differs most.
+    let usual = 1.0 / (1.0 + inside);
+    let error = |variance: f64| ERRORS * (variance / seen.len().max(1) as f64).sqrt();
+    empty > usual + error(usual * (1.0 - usual)) || active > inside + error(inside * (1.0 + inside))
+}
+
 impl Tenant<'_> {
+    /// The most commands that it has outstanding, however long they take.
+    pub(crate) fn outstanding_at_most(&self) -> f64 {
+        self.outstanding_max().unwrap_or(f64::from(PVSCSI_DEPTH_MAX))
+    }
+
     /// The most commands that its virtual disk lets through, whatever its driver is set to; none of a
     /// world of which the disks are not known.
     pub(crate) fn outstanding_max(&self) -> Option<f64> {
@@ -460,22 +484,9 @@ impl<'a> Device<'a> {
     /// that has as many inside on average, or far above that: then they come in bursts, shorter than a
     /// sample.
     pub(crate) fn rests(&self, samples: &[usize]) -> bool {
-        /// Part of the mean that is next to nothing.
-        const NOTHING: f64 = 0.125;
-        /// Standard errors that tell.
-        const ERRORS: f64 = 2.5;
-        let Some(inside) = self.row.mean(samples, Row::in_flight) else { return false };
-        let seen = |of: &dyn Fn(f64) -> f64| mean(self.actv.over(samples).map(of));
-        let is_empty = |active| f64::from(u8::from(active <= NOTHING * inside));
-        let (Some(empty), Some(active)) = (seen(&is_empty), seen(&|active| active)) else {
-            return false;
-        };
-        // Of all queues that of one server is empty most often, 1 / (1 + its mean) of the time, and
-        // differs most.
-        let usual = 1.0 / (1.0 + inside);
-        let error = |variance: f64| ERRORS * (variance / samples.len().max(1) as f64).sqrt();
-        empty > usual + error(usual * (1.0 - usual))
-            || active > inside + error(inside * (1.0 + inside))
+        let inside = self.row.mean(samples, Row::in_flight);
+        let seen: Vec<f64> = self.actv.over(samples).collect();
+        inside.is_some_and(|inside| is_unlike_a_queue(&seen, inside))
     }
 
     /// Whether its depth while VMs compete is in no sample, though they do: it is told of instants at which
@@ -584,6 +595,13 @@ impl<'a> Device<'a> {
         tried
             .into_iter()
             .find(|(depth, seen)| !seen.is_empty() && self.is_beside(*depth, seen, window))
+    }
+
+    /// Whether commands wait at every instant of some samples, and no fewer are outstanding then than in a window.
+    pub(crate) fn keeps_waiting(&self, samples: &[usize], window: &[usize]) -> bool {
+        let [then, now] = [samples, window].map(|samples| self.row.mean(samples, Row::outstanding));
+        samples.iter().all(|&s| self.qued.at(s) >= Some(1.0))
+            && then >= now.map(|now| (1.0 - CHANCE) * now)
     }
 
     /// Whether samples at the depth `asked` stand right beside the window: a change of the depth, and

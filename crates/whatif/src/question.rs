@@ -1,7 +1,7 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
 use capture::VscsiHistogram;
-use knobs::{Advanced, Allocation, AllocationChange, Disks, Setting};
+use knobs::{Advanced, Allocation, AllocationChange, DSNRO, Disks, Setting};
 
 use crate::Error;
 
@@ -104,18 +104,29 @@ pub fn by_numbers(settings: Vec<Setting>) -> Result<Vec<Setting>, Error> {
 /// What is asked, as far as the laws go that hold of any array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
+    /// All that is set.
+    pub(crate) settings: &'a [Setting],
     /// The VM of which the IOPS limit is set, where nothing else is.
     pub(crate) limited: Option<Limited<'a>>,
     /// Whether nothing but depths of devices is changed.
     pub(crate) is_of_depth: bool,
     /// Whether commands are cut into other pieces than before.
     pub(crate) is_split: bool,
+    /// Whether no model divides the commands among the VMs as they were recorded.
+    pub(crate) is_undivided: bool,
+    /// Why it says nothing that no model notices the change; nothing where it does.
+    pub(crate) unseen: Option<&'a str>,
     /// Whether commands came in bursts.
     pub(crate) is_bursty: bool,
     /// Whether the host may throttle its queue for an array that rejects commands.
     pub(crate) may_throttle: bool,
     /// Whether what is asked for was tried: the recording has the same load under it.
     pub(crate) is_tried: bool,
+    /// Whether an array gets other parts of commands that differ.
+    pub(crate) is_mixed: bool,
+    /// Whether guests ask for more than they got where a depth on the way to it was tried, as commands that wait
+    /// there and threads that stay tell.
+    pub(crate) is_hungry: bool,
     /// How long the load lasted, in milliseconds.
     pub(crate) span_ms: f64,
 }
@@ -133,6 +144,10 @@ pub(crate) struct Limited<'a> {
     pub(crate) paced: Paced,
     /// Whether it is seen to be held to a limit today.
     pub(crate) is_held: bool,
+    /// Whether a limit that is put on cuts bursts of it.
+    pub(crate) is_bursty: bool,
+    /// Whether the limit of one of its disks may be none, as an old version has it.
+    pub(crate) may_be_none: bool,
     /// The part of its latency in the VMkernel, which an unseen limit may be; nothing where one is
     /// seen.
     pub(crate) waits: f64,
@@ -145,6 +160,8 @@ pub(crate) struct Held {
     pub(crate) iops: [f64; 2],
     /// Commands outstanding.
     pub(crate) outstanding: [f64; 2],
+    /// The turns a second that it gets at least while it waits for one.
+    pub(crate) turns: f64,
 }
 
 /// What a VM does behind the pace of an IOPS limit where it comes in the least favourable way, beside what it
@@ -155,7 +172,9 @@ pub(crate) struct Paced {
     pub(crate) iops: f64,
     /// Commands outstanding.
     pub(crate) outstanding: f64,
-    /// Both today.
+    /// The same where more threads pause than in that way.
+    pub(crate) longest: f64,
+    /// Rate and commands outstanding today.
     pub(crate) today: [f64; 2],
 }
 
@@ -170,6 +189,33 @@ impl Limited<'_> {
     /// Whether the limit is above what it does today, or none.
     pub(crate) const fn is_lifted(&self) -> bool {
         self.held.is_none()
+    }
+
+    /// Whether the answer is about it, and not about its device: one that never rests gets what it is given.
+    pub(crate) fn is_asked_about(&self) -> bool {
+        self.is_lifted() || self.is_bursty
+    }
+
+    /// What of it no recording like this tells, in sentences.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if self.is_bursty {
+            doubts.push(format!(
+                "{} sends in bursts that are shorter than a sample: a limit cuts them, and leaves unused what it \
+                 would let through between them. How long they are no sample tells: a recording of shorter ones \
+                 would (`esxtop -b -a -d 2`), or a limit that was tried.",
+                self.vm
+            ));
+        }
+        if self.may_be_none {
+            doubts.push(format!(
+                "Before ESXi 6.0 the disks of a VM on a device have one limit, the sum of theirs, and none where \
+                 one of them has none: the range goes from the limit that is asked for to none for {}. `esxcli \
+                 system version get` tells (--esxcli FILE).",
+                self.vm
+            ));
+        }
+        doubts
     }
 
     /// Whether it surely gets no less than today: a limit above what it does in each sample cuts bursts that
@@ -216,6 +262,9 @@ pub(crate) fn depth_asked(settings: &[Setting], device: &str) -> Option<u32> {
         Setting::SchedNumReqOutstanding { device: name, value }
         | Setting::MaxQueueDepth { device: name, value } => {
             (*name == device).then_some(Some(*value))
+        }
+        Setting::Advanced { option: Advanced::SchedNumReqOutstanding, value } => {
+            Some(Some(value.unwrap_or(DSNRO.default)))
         }
         Setting::ModuleDepth { value, .. } => Some(Some(*value)),
         _ => Some(None),

@@ -55,6 +55,8 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     mean: f64,
+    /// The least of a sample.
+    least: f64,
     /// What chance does to it, as a part of it.
     chance: f64,
     /// Whether that was right beside the window, and of all its VMs: a change that was tried.
@@ -108,6 +110,11 @@ impl Key {
     /// The same at a depth on the way there.
     pub(crate) fn between(&self, rounding: f64) -> Option<[f64; 2]> {
         self.around(self.between?, rounding).into()
+    }
+
+    /// The least of a sample at that depth.
+    pub(crate) fn least_between(&self) -> Option<f64> {
+        Some(self.between?.least)
     }
 
     fn around(&self, Seen { mean, chance, .. }: Seen, rounding: f64) -> [f64; 2] {
@@ -171,23 +178,29 @@ pub(crate) fn add_seen(
 ) {
     let is_there = |tenant: &Tenant<'_>| tenant.row.mean_rate(samples) > Some(0.0);
     let is_tried = is_beside && device.tenants.iter().all(is_there);
-    let of = |counter| of_device(recording, device, counter, samples);
+    let of = |counter, samples: &[usize]| of_device(recording, device, counter, samples);
     let gavg = keys.iter().find(|key| key.is_of(device, Counter::GuestLatency));
-    let quicker = gavg.and_then(|key| Some(of(Counter::GuestLatency)? / key.captured?));
+    let quicker = gavg.and_then(|key| Some(of(Counter::GuestLatency, samples)? / key.captured?));
     for key in keys.iter_mut() {
         let own = || device.tenants.iter().filter(|tenant| tenant.vm == key.object);
-        let loads: Vec<(f64, f64)> = own().filter_map(|tenant| tenant.row.load(samples)).collect();
-        let (rate, stands) = loads.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let is_own = key.is_of(device, key.counter);
-        let mean = match key.counter {
-            Counter::DeviceQDepth if is_own => Some(asked),
-            counter if is_own => of(counter),
-            _ if key.is_device() || loads.is_empty() => continue,
-            Counter::Commands if rate > 0.0 => Some(rate),
-            Counter::Commands => key.captured,
-            _ if rate > 0.0 => Some(1000.0 * stands / rate),
-            _ => key.captured.zip(quicker).map(|(captured, quicker)| captured * quicker),
+        let value = |samples: &[usize]| {
+            let loads: Vec<(f64, f64)> =
+                own().filter_map(|tenant| tenant.row.load(samples)).collect();
+            let (rate, stands) =
+                loads.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+            match key.counter {
+                Counter::DeviceQDepth if is_own => Some(asked),
+                counter if is_own => of(counter, samples),
+                _ if key.is_device() || loads.is_empty() => None,
+                Counter::Commands if rate > 0.0 => Some(rate),
+                Counter::Commands => key.captured,
+                _ if rate > 0.0 => Some(1000.0 * stands / rate),
+                _ => key.captured.zip(quicker).map(|(captured, quicker)| captured * quicker),
+            }
         };
+        let Some(mean) = value(samples) else { continue };
+        let least = samples.iter().filter_map(|&s| value(&[s])).fold(mean, f64::min);
         let rows: Vec<&Row<'_>> = match is_own {
             true => vec![&device.row],
             false => own().map(|tenant| &tenant.row).collect(),
@@ -196,7 +209,7 @@ pub(crate) fn add_seen(
             Counter::DeviceQDepth => 0.0,
             counter => chance(&rows, counter, samples),
         };
-        *place(key) = mean.map(|mean| Seen { mean, chance, is_tried });
+        *place(key) = Some(Seen { mean, least, chance, is_tried });
     }
 }
 
@@ -341,9 +354,11 @@ pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Figu
     let figure = |key: &Key| {
         let mean = figure(&view.recording, key)?;
         let ends = match depths(key).filter(|_| key.is(Counter::DeviceQDepth)) {
-            // It is the one or the other: with and without VMs that compete.
+            // It is the one or the other, with and without VMs that compete; or less, where it is found.
             Some(limits) if (mean - mean.round()).abs() > STILL => {
-                [limits.dsnro.min(limits.max_queue_depth), limits.max_queue_depth].map(f64::from)
+                let ends = [limits.dsnro.min(limits.max_queue_depth), limits.max_queue_depth];
+                let [least, most] = ends.map(f64::from);
+                [least.min(mean), most]
             }
             Some(_) => [mean.round(); 2],
             None => [mean; 2],

@@ -2,7 +2,7 @@
 
 use counters::sorted::sort;
 use counters::{DEFAULT_INTERVAL_S, EntityId, Kind};
-use knobs::Setting;
+use knobs::{DiskName, Disks, Setting};
 use levels::{Measured, most_first, usual_interval_s};
 
 use crate::{
@@ -133,6 +133,7 @@ pub(crate) fn guests(
                 .then(|| spread(&device.row, &own).map(|spread| spread * interval_s))
                 .flatten(),
             interval_s,
+            slots: device.mean_depth(&own).filter(|_| !device.is_nfs),
             rests: !device.resting.is_empty(),
             is_between,
             is_limited: is_limit && settings.iter().any(|set| set.vm() == Some(&*tenant.vm)),
@@ -190,6 +191,7 @@ pub(crate) fn chosen(recording: &Measured, question: &Question) -> Result<Vec<En
         if let Some(vm) = setting.vm() {
             found.extend(devices_of(recording, vm)?);
         }
+        check_disk(recording, setting)?;
     }
     for vm in &question.vms {
         found.extend(devices_of(recording, vm)?);
@@ -213,6 +215,43 @@ fn devices_of(recording: &Measured, vm: &str) -> Result<Vec<EntityId>, Error> {
         .filter(|(_, part)| part.vm == Some(vm_id))
         .filter_map(|(_, part)| part.device)
         .collect())
+}
+
+/// Refuses a virtual disk that the recording does not have, where it has others of that VM.
+fn check_disk(recording: &Measured, setting: &Setting) -> Result<(), Error> {
+    let Setting::Allocation { vdisk: Disks::Of(DiskName { vm, disk: Some(place) }), .. } = setting
+    else {
+        return Ok(());
+    };
+    let vm_id = recording.find(Kind::Vm, vm);
+    let own = || recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm == vm_id);
+    let name = format!("{vm}:{place}");
+    if own().next().is_none() || own().any(|(_, disk)| disk.name == name) {
+        return Ok(());
+    }
+    let names = own().map(|(_, disk)| disk.name.as_str());
+    Err(Error::new(format!(
+        "no virtual disk `{name}` in this recording; there are: {}",
+        some(names)
+    )))
+}
+
+/// Whether the limit of a VM's disk may count for nothing: before ESXi 6.0 all disks of a VM on a device have one,
+/// and none where one of them has none [PFS].
+pub(crate) fn may_share_limits(recording: &Measured, question: &Question, vm: &str) -> bool {
+    let is_set = |name: &str| {
+        question.settings.iter().any(|set| match set {
+            Setting::Allocation { vdisk: Disks::Of(DiskName { disk, .. }), .. } => {
+                disk.is_none_or(|place| name.ends_with(&format!(":{place}")))
+            }
+            _ => false,
+        })
+    };
+    let vm = recording.find(Kind::Vm, vm);
+    let disks = recording.of_kind(Kind::VirtualDisk).map(|(_, disk)| disk);
+    let own: Vec<_> = disks.filter(|disk| disk.vm == vm && disk.device.is_some()).collect();
+    let mut free = own.iter().filter(|disk| !is_set(&disk.name));
+    free.any(|free| own.iter().any(|disk| is_set(&disk.name) && disk.device == free.device))
 }
 
 fn unknown_device(recording: &Measured, name: &str) -> Error {

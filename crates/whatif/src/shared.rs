@@ -1,19 +1,33 @@
 //! Which devices are of one array: by what their names say, or by what the user says.
 
-use levels::array_of;
+use levels::{array_of, serial_of};
 
-/// Whether two devices are of one array. What is said of either of them counts, else their names.
+/// Whether two devices are of one array. What is said of either of them counts, else their names: where these
+/// are made up, one array spans more of what may be than two that cannot touch each other.
 pub(crate) fn are_together(said: &[Vec<String>], one: &str, other: &str) -> bool {
     let is_in = |group: &Vec<String>, name: &str| group.iter().any(|known| known == name);
     if said.iter().any(|group| is_in(group, one) || is_in(group, other)) {
         return said.iter().any(|group| is_in(group, one) && is_in(group, other));
     }
-    array_of(one).is_some() && array_of(one) == array_of(other)
+    serial_of(one).is_some() && serial_of(one) == serial_of(other)
+}
+
+/// That devices are taken for those of one array by names without a vendor, which tell nothing.
+pub(crate) fn doubt(said: &[Vec<String>], devices: &[String]) -> Option<String> {
+    let [first, _, ..] = devices else { return None };
+    let is_said = said.iter().flatten().any(|known| known == first);
+    (!is_said && array_of(first).is_none()).then(|| {
+        format!(
+            "{} bear no vendor in their names, which so tell nothing of their array: they are taken to share one, as \
+             far as they are about as quick. `--array NAME` of each says that they do not.",
+            devices.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::are_together;
+    use super::{are_together, doubt};
 
     const PURE: [&str; 2] =
         ["naa.624a93704bfab20d4b694df7000143ac", "naa.624a93704bfab20d4b694df700011fff"];
@@ -27,6 +41,9 @@ mod tests {
         assert!(!are_together(&[], SYMMETRIX[0], SYMMETRIX[1]), "two serials of one vendor");
         assert!(!are_together(&[], "mpx.vmhba0:C0:T0:L0", "mpx.vmhba0:C0:T0:L0"));
         assert!(!are_together(&[], "naa.1", "naa.1é"));
+        let made_up = ["1", "2"].map(|end| format!("naa.6000000000000000000000000000000{end}"));
+        assert!(are_together(&[], &made_up[0], &made_up[1]), "the range holds both ways");
+        assert!(doubt(&[], &made_up).is_some() && doubt(&[], &PURE.map(String::from)).is_none());
     }
 
     #[test]

@@ -10,9 +10,11 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
+    beyond,
     build::{Assumed, Plan},
+    bursts,
     fit::Fit,
-    lacks, names,
+    lacks, mix, names,
     observe::{Device, Tenant, levels},
     order::{self, run_each},
     pace, points,
@@ -21,7 +23,8 @@ use crate::{
     rows::Row,
     run::{self, Figures, Key},
     scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
-    shared::are_together,
+    shared::{self, are_together},
+    tried, unseen,
     vscsi::{self, Counted},
 };
 
@@ -93,16 +96,6 @@ struct Likely {
     readings: Vec<Reading>,
     scales: Vec<Vec<f64>>,
     likely: Vec<usize>,
-    miss: f64,
-}
-
-/// Readings with devices as deep as their drivers make them.
-struct Deeper {
-    facts: Facts,
-    readings: Vec<Reading>,
-    scales: Vec<Vec<f64>>,
-    today: Vec<Figures>,
-    /// How far they are from the recording, where one is furthest.
     miss: f64,
 }
 
@@ -182,7 +175,13 @@ impl<'a> Model<'a> {
         let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names)?;
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
-        let is_tried = self.add_seen(&mut keys);
+        let each = (self.devices.as_slice(), self.calibrated.as_slice());
+        let [is_tried, is_hungry] = tried::add_seen(
+            &mut keys,
+            self.recording,
+            each,
+            (&self.question.settings, &self.window),
+        );
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
         if let Some((device, why)) =
@@ -205,38 +204,39 @@ impl<'a> Model<'a> {
         let readings = self.readings(guests_change, is_lifted);
         let (scales, mut today) = self.fitted(&readings, &keys)?;
         let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
+        let mut above = GUESS;
         if self.competes() {
             let fitted = (readings.as_slice(), scales.as_slice());
             let asked = (settings.as_slice(), keys.as_slice());
             (today, after) = order::others([&plan, &changed], fitted, asked, (today, after))?;
-        }
-        let mut above = GUESS;
-        // Storage I/O Control sets DSNRO aside: what the device takes beyond it comes to bear.
-        let sets_aside = |set: &Setting| matches!(set, Setting::StorageIoControl { .. });
-        if settings.iter().any(sets_aside)
-            && let Some(deeper) = self.deeper(readings.iter().copied().zip(scales), &keys)?
-        {
-            let Deeper { facts, readings, scales, today: own, .. } = deeper;
-            let deepest = Plan { facts: &facts, ..changed };
-            after.extend(run_each(&deepest, (&readings, &scales), (&settings, &keys))?);
-            today.extend(own);
-            above = RANGES;
+            if beyond::add([&plan, &changed], fitted, asked, (&mut today, &mut after))? {
+                above = RANGES;
+            }
         }
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
             run::add_waits(&keys, limited.vm, &mut after);
         }
+        let unseen = self.unseen(&changed);
         let (keys, runs) = answer::comparable(keys, today, after);
+        let mixes = self.mixes(&changed);
+        let (runs, mixed) = mix::spread(&keys, runs, &mixes);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
         let mut doubts = self.doubts(above);
-        let (keys, runs) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
+        doubts.extend(mixed.iter().map(|mix| mix.doubt()));
+        let (keys, runs, is_undivided) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
         let asked = Asked {
+            settings: &self.question.settings,
             limited,
             is_of_depth,
             is_split: changed.is_split(),
+            is_undivided,
+            unseen: unseen.as_deref(),
             is_bursty: self.is_bursty(),
             may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
             is_tried,
+            is_mixed: !mixed.is_empty(),
+            is_hungry,
             span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
         };
         let (mut simulated, verdict, miss) =
@@ -247,26 +247,11 @@ impl<'a> Model<'a> {
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
-    /// Adds to the counters what was seen at the depths that are asked for, and at those that were tried on the
-    /// way there. Whether what is asked for was tried.
-    fn add_seen(&self, keys: &mut [Key]) -> bool {
-        let mut is_tried = false;
-        for device in &self.devices {
-            let Some(asked) = depth_asked(&self.question.settings, &device.name) else { continue };
-            let asked = f64::from(asked);
-            let seen = device.seen_at(asked, &self.window);
-            let is_beside = device.is_beside(asked, &seen, &self.window);
-            if !seen.is_empty() {
-                let seen = (asked, seen.as_slice(), is_beside);
-                run::add_seen(keys, (self.recording, device), seen, |key| &mut key.seen);
-            }
-            is_tried |= is_beside;
-            if let Some((depth, seen)) = device.tried_towards(asked, &self.window) {
-                let seen = (depth, seen.as_slice(), true);
-                run::add_seen(keys, (self.recording, device), seen, |key| &mut key.between);
-            }
-        }
-        is_tried
+    /// The arrays that have commands of several kinds.
+    fn mixes(&self, changed: &Plan<'_>) -> Vec<mix::Mix> {
+        let limit = |guest: &GuestCalibration| Some(changed.most_asked(guest)? / guest.units[0]);
+        let of = (self.devices.as_slice(), self.calibrated.as_slice());
+        mix::Mix::of_all(of, &self.window, self.recording.len(), &limit)
     }
 
     /// The scenarios of the host as it is, for whoever changes more of it than settings say. What the VM
@@ -298,7 +283,7 @@ impl<'a> Model<'a> {
         }
         let mut above = GUESS;
         let of = |&index: &usize| (readings[index], scales[index].clone());
-        if let Some(deeper) = self.deeper(likely.iter().map(of), &keys)? {
+        if let Some(deeper) = beyond::deeper(&plan, likely.iter().map(of), &keys)? {
             let deepest = Plan { facts: &deeper.facts, ..plan };
             let each = deeper.readings.iter().zip(&deeper.scales);
             texts.extend(each.map(|(reading, scales)| deepest.scenario(*reading, scales)));
@@ -332,33 +317,19 @@ impl<'a> Model<'a> {
         Err(refusal.unwrap_or_else(|| Error::new("there is nothing to simulate")))
     }
 
+    /// Why it says nothing that no model notices the change, in a sentence; nothing where it does.
+    fn unseen(&self, changed: &Plan<'_>) -> Option<String> {
+        let mut each = self.question.settings.iter();
+        let (setting, what) = each.find_map(|set| Some((set, unseen::of(set, changed)?)))?;
+        Some(format!(
+            "The recording does not tell what `{setting}` does: no simulated command notices it, but no counter \
+             shows {what}."
+        ))
+    }
+
     /// Whether several VMs compete for a queue.
     fn competes(&self) -> bool {
         self.devices.iter().any(|device| !device.is_nfs && device.vms() > 1)
-    }
-
-    /// Those of some readings that give what was recorded with all that a driver gives above DSNRO, where nothing
-    /// shows how much that is: who leaves the queue to another at times would have been seen to let DQLEN rise.
-    fn deeper(
-        &self,
-        each: impl Iterator<Item = (Reading, Vec<f64>)>,
-        keys: &[Key],
-    ) -> Result<Option<Deeper>, Error> {
-        let plan = self.plan(&[]);
-        let Some(facts) = plan.deepest() else { return Ok(None) };
-        let deepest = Plan { facts: &facts, ..plan };
-        let (readings, scales): (Vec<_>, Vec<_>) = each.unzip();
-        let today = run_each(&deepest, (&readings, &scales), (&[], keys))?;
-        let Ok((likely, miss)) = answer::likely(keys.to_vec(), today.clone()) else {
-            return Ok(None);
-        };
-        Ok(Some(Deeper {
-            readings: likely.iter().map(|&index| readings[index]).collect(),
-            scales: likely.iter().map(|&index| scales[index].clone()).collect(),
-            today: likely.iter().map(|&index| today[index].clone()).collect(),
-            facts,
-            miss,
-        }))
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.
@@ -575,7 +546,12 @@ impl<'a> Model<'a> {
                 let is_held = guests.any(|guest| guest.held_at_iops.is_some());
                 let most_iops = is_set.then(|| self.most_iops(vm, changed));
                 let (paced, waits) = (self.paced(vm, changed), self.waits(vm));
-                Some(Limited { vm, held, most_iops, paced, is_held, waits })
+                let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
+                let is_bursty = is_set && guests.any(|guest| guest.bursts.is_some());
+                let may_be_none = is_set
+                    && self.facts.esxi_version.is_none()
+                    && scope::may_share_limits(self.recording, self.question, vm);
+                Some(Limited { vm, held, most_iops, paced, is_held, is_bursty, may_be_none, waits })
             }
             _ => None,
         });
@@ -623,14 +599,24 @@ impl<'a> Model<'a> {
                 let pausing = rate * guest.pause_ms.0 / 1000.0;
                 // What comes at a rate of its own comes all the same, and what a limit paces today waits there.
                 let is_its_own = guest.habit == Habit::Open || guest.held_at_iops.is_some();
-                let iops = match is_its_own || limit.is_infinite() {
-                    true => rate.min(limit),
-                    false => pace::least(outstanding + pausing, rate, limit),
+                let least = |pausing: f64| pace::least(outstanding + pausing, rate, limit);
+                let iops = match guest.bursts.filter(|_| limit.is_finite()) {
+                    bursts @ Some(_) => bursts::mean_least((&tenant.row, bursts), level, limit),
+                    None if is_its_own || limit.is_infinite() => rate.min(limit),
+                    None => least(pausing),
                 };
                 let waits = pausing * (1.0 - iops / rate.max(1e-9));
+                let most = rate * guest.pause_ms.1.unwrap_or_default() / 1000.0;
+                let waits_most = match guest.bursts {
+                    // As many as it may have wait for their turns.
+                    Some(_) => iops / limit * tenant.outstanding_at_most() - outstanding,
+                    None if is_its_own || limit.is_infinite() => 0.0,
+                    None => most * (1.0 - least(most) / rate.max(1e-9)),
+                };
                 let part = level.len() as f64 / self.window.len().max(1) as f64;
                 all.iops += part * iops;
                 all.outstanding += part * (outstanding + waits.max(0.0));
+                all.longest += part * (outstanding + waits.max(waits_most).max(0.0));
                 all.today[0] += part * rate;
                 all.today[1] += part * outstanding;
             }
@@ -642,22 +628,33 @@ impl<'a> Model<'a> {
     /// sent in each sample at least, with no fewer commands outstanding. `None` where they let through
     /// all of it.
     fn held(&self, vm: &str, changed: &Plan<'_>) -> Option<Held> {
-        let (mut all, mut sent) = (Held::default(), 0.0);
+        let (mut all, mut sent, mut held_back) = (Held::default(), 0.0, 0.0);
         for (tenant, guest) in self.guests_of(vm) {
             let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
             let [most, fewest] = guest.units.map(|units| limit / units);
             let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(fewest));
+            let rates = mean(self.window.iter().map(least)).unwrap_or_default();
             sent += tenant.row.mean_rate(&self.window).unwrap_or_default();
-            let own = Held {
-                iops: [mean(self.window.iter().map(least)).unwrap_or_default(), most],
-                outstanding: [guest.outstanding, guest.outstanding_at_most()],
+            held_back += rates;
+            let (least, turns) = match guest.bursts {
+                Some(_) => (
+                    bursts::mean_least((&tenant.row, guest.bursts), &self.window, fewest),
+                    fewest.min(f64::MAX),
+                ),
+                None => (rates, rates),
             };
+            let own = Held {
+                iops: [least, most],
+                outstanding: [guest.outstanding, guest.outstanding_at_most()],
+                turns,
+            };
+            all.turns += own.turns;
             for end in 0..2 {
                 all.iops[end] += own.iops[end];
                 all.outstanding[end] += own.outstanding[end];
             }
         }
-        (all.iops[0] < sent).then_some(all)
+        (held_back < sent).then_some(all)
     }
 
     /// The settings with VMs and datastores as the scenario names them, and apart from them the IOPS limits.
@@ -746,6 +743,10 @@ impl<'a> Model<'a> {
         };
         let scsi = self.devices.iter().filter(|device| !device.is_nfs);
         let lost = self.devices.iter().filter_map(|device| lacks::doubt(device, &self.window));
+        let shared = self
+            .arrays
+            .iter()
+            .filter_map(|array| shared::doubt(&self.question.arrays, &array.devices));
         let unused = self.unused.iter().map(|disk| {
             format!(
                 "vscsiStats of {disk} is not used: it sends nothing to the devices in question, or \
@@ -760,7 +761,7 @@ impl<'a> Model<'a> {
                 refuses(&device.name)
             )
         });
-        scsi.filter_map(doubt).chain(refusing).chain(lost).chain(unused).collect()
+        scsi.filter_map(doubt).chain(refusing).chain(shared).chain(lost).chain(unused).collect()
     }
 }
 

@@ -70,7 +70,12 @@ fn a_wait_for_the_slots_of_a_full_queue_is_no_limit() {
         assert!((guest.iops - all / 2.0).abs() <= 1.0, "{guest:?}");
         assert_eq!(guest.held_at_iops, None, "{guest:?}");
     }
-    // Nothing is said where no model divides the commands as they were.
+    // Nothing is said where no model divides the commands as they were, and so not that nothing is gained.
+    assert!(
+        range(&answer, "sql").is_some() || answer.verdict != Verdict::GainsNothing,
+        "{:?}",
+        answer.simulated
+    );
     let truth = recorded(&text.replace("dsnro = 32", "dsnro = 64"));
     for vm in ["sql", "web"] {
         let own = rates(&truth, vm, 10);
@@ -144,4 +149,29 @@ fn no_limit_lets_more_through_than_it_says() {
     let (_, high) = range(&answer, "web").unwrap();
     // A margin for what chance does.
     assert!(high <= 1.08 * limit, "{high}, {limit}");
+}
+
+#[test]
+fn what_comes_at_a_rate_of_its_own_waits_behind_a_limit_as_far_as_its_driver_goes() {
+    // So many a second that GAVG as it is printed and chance leave open whether threads wait for their answers.
+    for (guest, limit) in [("linux", 1000), ("windows", 12_000)] {
+        let text = format!(
+            "title = \"a test\"\nduration = \"16s\"\nsample = \"2s\"\n[array.flash]\nservers = 64\n\
+             service = \"0.4ms\"\n[host.esx.adapter.vmhba1]\ndriver = \"lpfc\"\nlun_depth = 128\n\
+             [datastore.ds]\ndevice = \"{DEVICE}\"\n[vm.sql]\nguest = \"{guest}\"\n\
+             [vm.sql.disk.\"scsi0:0\"]\ndatastore = \"ds\"\n\
+             [vm.sql.workload]\narrival = \"poisson\"\nrate = 24000\n"
+        );
+        let recording = recorded(&text);
+        let answer = ask(&recording, 0, &format!("sql: DiskLimitIOPerSecond {limit}"));
+        let truth = recorded(
+            &text.replace("[vm.sql.workload]", &format!("limit = {limit}\n[vm.sql.workload]")),
+        );
+        let device = truth.find(Kind::Device, DEVICE).unwrap();
+        // It fills up in the first sample.
+        let own = truth.series(device, Counter::GuestLatency).unwrap()[2];
+        let mut rows = answer.simulated.rows.iter();
+        let row = rows.find(|row| row.object == "sql" && row.counter == "GAVG/cmd").unwrap();
+        assert!(row.low <= own && own <= row.high, "{guest}, {limit}: {row:?}, {own}");
+    }
 }

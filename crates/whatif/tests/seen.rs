@@ -199,6 +199,48 @@ fn without_rows_of_vms_a_depth_of_dsnros_is_not_known_to_be_the_devices() {
     }
 }
 
+#[test]
+fn made_up_names_leave_open_whether_devices_share_an_array() {
+    // A queue of 128 that is full, cut to 16: the neighbour gains by it, or it has an array of its own.
+    for other in ["one", "two"] {
+        let array =
+            |name: &str, ms: u32| format!("[array.{name}]\nservers = 128\nservice = \"{ms}ms\"\n");
+        let device = |end: u32, array: &str, name: &str, threads: u32| {
+            format!(
+                "[datastore.{name}]\ndevice = \"naa.6000000000000000000000000000000{end}\"\narray = \"{array}\"\n\
+                 [vm.{name}]\nguest = \"linux\"\n[vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"{name}\"\n\
+                 [vm.{name}.workload]\nthreads = {threads}\n"
+            )
+        };
+        // As quick as the busy one is now.
+        let second = if other == "two" { array("two", 6) } else { String::new() };
+        let arrays = array("one", 3) + &second;
+        let text = format!(
+            "title = \"a test\"\nduration = \"30s\"\nsample = \"2s\"\n{arrays}\
+             [host.esx.adapter.vmhba1]\ndriver = \"iscsi_vmk\"\nlun_depth = 128\n{}{}",
+            device(1, "one", "sql", 200),
+            device(2, other, "web", 2)
+        );
+        let line = "system module parameters set -m iscsi_vmk -p iscsivmk_LunQDepth=16";
+        let recording = recorded(&scenario(&text));
+        let (question, facts) =
+            (question(line, (recording.times_ms[0], i64::MAX), 30_000.0), Facts::default());
+        let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+        assert!(
+            answer.simulated.doubts.iter().any(|doubt| doubt.contains("no vendor")),
+            "{:?}",
+            answer.simulated
+        );
+        let truth = recorded(&scenario(&text.replace("lun_depth = 128", "lun_depth = 16")));
+        let disk = truth.find(Kind::VirtualDisk, "web:scsi0:0").unwrap();
+        let own = &truth.series(disk, Counter::Commands).unwrap()[1..];
+        let own = own.iter().sum::<f64>() / own.len() as f64;
+        let mut rows = answer.simulated.rows.iter();
+        let row = rows.find(|row| row.object == "web" && row.counter == "CMDS/s").unwrap();
+        assert!(row.low <= own && own <= row.high, "{other}: {row:?}, {own}");
+    }
+}
+
 /// What the last forty seconds of a host with a change come to.
 fn after(text: &str, line: &str) -> f64 {
     let mut changed = scenario(text);

@@ -97,7 +97,7 @@ impl Remedy {
                 }
             },
         };
-        let (remedies, refused) = candidates(&case, &sources);
+        let (remedies, mut refused) = candidates(&case, &sources);
         let mut jobs = Vec::new();
         for source in sources {
             let edits = remedies.iter().map(|remedy| (remedy.what.clone(), remedy.edits.clone()));
@@ -109,7 +109,7 @@ impl Remedy {
             sweep::run(&job, &mut store, simulate::threads(self.threads))?;
             jobs.push((job, store));
         }
-        let ranking = Ranking::of(&case, remedies, &mut jobs)?;
+        let ranking = Ranking::of(&case, remedies, &mut jobs, &mut refused)?;
         let job = &jobs[0].0;
         if self.json {
             json::write(&remedy::render_json(&case, job, &ranking, &refused), out)?;

@@ -1,11 +1,12 @@
 //! What bounds a remedy for a recorded host besides its models.
 //!
 //! Of one that is nothing but settings it is what `kavg whatif` says: it knows laws that hold of any array, which no
-//! run of a scenario does, and one change has one range. Of one that lets the bad VM do less it is what the good one
+//! run of a scenario does, and one change has one range; where it says that the recording does not tell, the models
+//! have nothing to say either. Of one that lets the bad VM do less it is what the good one
 //! had whenever the bad one rested: all models have the array as equal servers, where a full link may be what less
 //! load relieves.
 
-use ::whatif::{Model, by_numbers};
+use ::whatif::{Answer, Model, by_numbers};
 use counters::{Counter, Kind};
 use diagnose::Window;
 use knobs::Setting;
@@ -33,14 +34,15 @@ pub(super) struct Bounds {
     pub(super) bad_iops: Option<Range>,
 }
 
-/// What is said of a remedy for a recorded host by which the bad one does less than it did, or not.
-pub(super) fn bounds(case: &Case, remedy: &Remedy, does_less: bool) -> Bounds {
-    let mut bounds = answers(case, remedy).unwrap_or_default();
+/// What is said of a remedy for a recorded host by which the bad one does less than it did, or not; or why no
+/// recording like this tells what it does, in a sentence.
+pub(super) fn bounds(case: &Case, remedy: &Remedy, does_less: bool) -> Result<Bounds, String> {
+    let mut bounds = answers(case, remedy)?;
     if let Some([ms, iops]) = does_less.then(|| while_bad_rests(case)).flatten() {
         bounds.good_ms = wider(bounds.good_ms, Some([ms - ROUNDED, ms + ROUNDED]));
         bounds.good_iops = wider(bounds.good_iops, Some([iops; 2]));
     }
-    bounds
+    Ok(bounds)
 }
 
 /// Milliseconds of a command of the good one, and its commands a second, over the samples of the recording in
@@ -66,18 +68,31 @@ fn while_bad_rests(case: &Case) -> Option<[f64; 2]> {
 
 /// What `kavg whatif` says of it, where it sets something and does nothing else: of the stretch of the case, and of
 /// the one that is asked about where nobody says which.
-fn answers(case: &Case, remedy: &Remedy) -> Option<Bounds> {
-    let original = case.original.as_ref()?;
-    let settings = by_numbers(remedy.typed(case)?).ok()?;
+fn answers(case: &Case, remedy: &Remedy) -> Result<Bounds, String> {
+    let original = case.original.as_ref();
+    let Some((original, settings)) = original.zip(remedy.typed(case)) else {
+        return Ok(Bounds::default());
+    };
+    let Ok(settings) = by_numbers(settings) else { return Ok(Bounds::default()) };
     let own = whatif::window(&original.verdict, &settings, None);
     let mut windows = vec![original.window, own];
     windows.dedup();
-    let answers = windows.into_iter().filter_map(|window| answer(case, &settings, window));
-    answers.reduce(|one, other| Bounds {
+    let answers = windows.into_iter().filter_map(|window| answer(original, &settings, window));
+    let (told, untold): (Vec<_>, Vec<_>) =
+        answers.partition(|answer| !answer.simulated.rows.is_empty());
+    if let (true, Some(answer)) = (told.is_empty(), untold.into_iter().next()) {
+        return Err(answer.simulated.sentence);
+    }
+    let each = told.iter().map(|answer| ranges(case, answer));
+    Ok(each.reduce(both).unwrap_or_default())
+}
+
+fn both(one: Bounds, other: Bounds) -> Bounds {
+    Bounds {
         good_ms: wider(one.good_ms, other.good_ms),
         good_iops: wider(one.good_iops, other.good_iops),
         bad_iops: wider(one.bad_iops, other.bad_iops),
-    })
+    }
 }
 
 fn wider(one: Option<Range>, other: Option<Range>) -> Option<Range> {
@@ -85,21 +100,24 @@ fn wider(one: Option<Range>, other: Option<Range>) -> Option<Range> {
     one.zip(other).map(both).or(one).or(other)
 }
 
-fn answer(case: &Case, settings: &[Setting], window: Window) -> Option<Bounds> {
-    let Original { recording, facts, .. } = case.original.as_ref()?;
+fn answer(original: &Original, settings: &[Setting], window: Window) -> Option<Answer> {
+    let Original { recording, facts, .. } = original;
     let window = (window.from_ms, window.to_ms);
     let question = whatif::question(settings.to_vec(), window, whatif::COMMANDS);
-    let model = Model::calibrate(recording, facts, &question).ok()?;
-    let rows = model.answer().ok()?.simulated.rows;
+    Model::calibrate(recording, facts, &question).ok()?.answer().ok()
+}
+
+fn ranges(case: &Case, answer: &Answer) -> Bounds {
+    let rows = &answer.simulated.rows;
     let range = |vm: &str, counter: Counter| {
         let name = counter.info().column;
         let vm = case.called(vm);
         let row = rows.iter().find(|row| row.object == vm && row.counter == name)?;
         Some([row.low, row.high])
     };
-    Some(Bounds {
+    Bounds {
         good_ms: range(&case.good, Counter::GuestLatency),
         good_iops: range(&case.good, Counter::Commands),
         bad_iops: range(&case.bad, Counter::Commands),
-    })
+    }
 }

@@ -3,7 +3,7 @@
 //! One is before another where the good one gains more by it; of those by which it gains alike, where
 //! the bad one loses less; of those that cost alike, where it acts sooner. What the bad one gains by the
 //! way makes no remedy better. Of a recorded host one gains more where the least that any of its scenarios
-//! says of it is more than the most that any says of the other.
+//! says of it is more than the most that any says of the other; what may harm the good one is behind all that does not.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     bounds::{Bounds, Range, bounds},
-    candidate::Remedy,
+    candidate::{Refused, Remedy},
     case::Case,
 };
 
@@ -138,11 +138,12 @@ pub(crate) struct Ranking {
 
 impl Ranking {
     /// Reads the runs of jobs, one for each scenario: the first point is the scenario as it is, then come
-    /// the remedies.
+    /// the remedies. Of which a recording does not tell what they do come to those that are `refused`.
     pub(crate) fn of(
         case: &Case,
         remedies: Vec<Remedy>,
         jobs: &mut [(Job, Store)],
+        refused: &mut Vec<Refused>,
     ) -> Result<Self> {
         let as_it_is = figures(case, jobs, 0)?;
         let miss = case.original.as_ref().map(|original| original.miss);
@@ -162,7 +163,13 @@ impl Ranking {
                 let all = || each.iter().map(of);
                 [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)]
             };
-            let bounds = bounds(case, &remedy, loss.is_some_and(|loss| loss > ALIKE));
+            let bounds = match bounds(case, &remedy, loss.is_some_and(|loss| loss > ALIKE)) {
+                Ok(bounds) => bounds,
+                Err(why) => {
+                    refused.push(Refused { key: remedy.key, what: remedy.what, why });
+                    continue;
+                }
+            };
             let gains = range(|parts| parts[0].unwrap_or(f64::NEG_INFINITY));
             let gains =
                 wider(gains, Figure::mean(as_it_is.good_ms), bounds.good_ms, |left| 1.0 - left);
@@ -191,18 +198,20 @@ fn wider(part: Part, before: Option<f64>, bounds: Option<Range>, of: fn(f64) -> 
     ends.fold(part, |[least, most], end| [least.min(end), most.max(end)])
 }
 
-/// The place of each remedy by what the good one gains, what the bad one keeps, and when it acts. Ranges that
-/// overlap, or are no further apart than what is `alike`, decide nothing; as that may be so of two and again of
-/// one of them and a third, it counts how many are surely better.
+/// The place of each remedy: whether the good one may wait longer by it, what it gains, what the bad one keeps,
+/// and when it acts. Ranges that overlap, or are no further apart than what is `alike`, decide nothing; as that may
+/// be so of two and again of one of them and a third, it counts how many are surely better.
 fn places(parts: &[(Part, Part, Effect)], alike: f64) -> Vec<usize> {
     let better = |a: &Part, b: &Part| a[0] > b[1] + alike;
     let of = |is_before: &dyn Fn(usize, usize) -> bool| -> Vec<usize> {
         let all = 0..parts.len();
         all.clone().map(|own| all.clone().filter(|other| is_before(*other, own)).count()).collect()
     };
+    let may_harm = |at: usize| parts[at].0[0] < -alike;
     let by_gain = of(&|a, b| better(&parts[a].0, &parts[b].0));
-    let by_loss = of(&|a, b| by_gain[a] == by_gain[b] && better(&parts[a].1, &parts[b].1));
-    let key = |at: usize| (by_gain[at], by_loss[at], parts[at].2);
+    let gains = |at: usize| (may_harm(at), by_gain[at]);
+    let by_loss = of(&|a, b| gains(a) == gains(b) && better(&parts[a].1, &parts[b].1));
+    let key = |at: usize| (gains(at), by_loss[at], parts[at].2);
     of(&|a, b| key(a) < key(b)).into_iter().map(|before| before + 1).collect()
 }
 
@@ -261,7 +270,7 @@ mod tests {
     fn ranges_that_overlap_decide_nothing() {
         let now = Effect::AtOnce;
         let sure = |gain: f64, keeps: f64, effect| ([gain; 2], [keeps; 2], effect);
-        let cases: [Case<'_>; 6] = [
+        let cases: [Case<'_>; 8] = [
             (&[sure(0.5, 0.0, now), sure(0.9, 0.0, now)], &[2, 1]),
             // Alike: what costs less, then what acts sooner.
             (&[sure(0.9, -0.5, now), sure(0.905, 0.0, now)], &[2, 1]),
@@ -269,6 +278,9 @@ mod tests {
             (&[sure(0.9, 0.0, now), sure(0.9, 0.0, now), sure(0.1, 0.0, now)], &[1, 1, 3]),
             // Either order.
             (&[([0.2, 0.9], [0.0; 2], now), sure(0.5, 0.0, now)], &[1, 1]),
+            // What may harm is behind what does not, whatever else it may do; what is within what is alike is no harm.
+            (&[([-0.02, 0.9], [0.0; 2], now), ([0.0, 0.1], [-0.9; 2], now)], &[2, 1]),
+            (&[([-0.009, 0.9], [0.0; 2], now), ([0.0, 0.1], [-0.9; 2], now)], &[1, 2]),
             // The middle one is alike to both of the others, which are not.
             (&[sure(0.9, 0.0, now), sure(0.895, 0.0, now), sure(0.888, 0.0, now)], &[1, 1, 3]),
         ];

@@ -55,7 +55,8 @@ pub(crate) fn render(
         let _ = writeln!(
             out,
             "Remedies of one number are alike: what the models say of them overlaps, or is no further apart than \
-             {alike} % of what there was, as far as a model of today is from the recording."
+             {alike} % of what there was, as far as a model of today is from the recording. What may harm {good} by \
+             more than that is behind all that does not."
         );
         for doubt in &original.doubts {
             let _ = writeln!(out, "{}", clean(doubt));
