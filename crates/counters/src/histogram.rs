@@ -160,14 +160,20 @@ fn zeroes() -> Box<Halves> {
 }
 
 /// The exponent of a floating-point number and the first bits of its fraction, read as one whole
-/// number, are the bucket: eight to the octave, in order, found without a loop or a branch.
+/// number, are the bucket: eight to the octave, in order.
 #[inline]
 fn bucket_of(nanos: u64) -> usize {
-    // Below the first bound the number is less than that of bucket 0. Above the last one the float is
-    // rounded, or negative with the sign as its highest bit: that cannot bring it back.
+    // Above the last bound the float is rounded, or negative with the sign as its highest bit: that cannot
+    // bring it back.
     let float = nanos as i64 as f64;
-    let bucket = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS)).saturating_sub(FIRST);
-    (bucket as usize).min(BUCKETS - 1)
+    let bucket = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS)).wrapping_sub(FIRST);
+    if bucket < BUCKETS as u64 { bucket as usize } else { beyond(nanos) }
+}
+
+/// The bucket of what is below the first bound or above the last one.
+#[cold]
+const fn beyond(nanos: u64) -> usize {
+    if nanos < 1 << MIN_BITS { 0 } else { BUCKETS - 1 }
 }
 
 fn bounds_of(bucket: usize) -> (u64, u64) {

@@ -126,8 +126,37 @@ impl Lane<'_> {
 
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
     #[inline(always)]
-    pub(crate) fn account(&mut self, status: Status, array_ns: u64) {
-        let (times, gate_ns, is_part) = self.times();
+    pub(crate) fn account(mut self, status: Status, array_ns: u64) {
+        if self.io.extra != NONE {
+            // Moved, or each lane would lie in memory for this rare way.
+            return Lane { ..self }.account_with_extra(status, array_ns);
+        }
+        let device = self.now.after(self.io.since);
+        let kernel = self.now.after(self.io.entered) - device;
+        let guest = self.io.entered.after(self.io.submitted);
+        self.add((status, array_ns), Times { guest, kernel, queue: kernel, device }, 0, false);
+    }
+
+    #[cold]
+    fn account_with_extra(mut self, status: Status, array_ns: u64) {
+        let extra = &self.extras[self.io.extra];
+        let device = self.now.after(self.io.since) + extra.device_ns;
+        let kernel = self.now.after(self.io.entered) - device;
+        let guest = self.io.entered.after(self.io.submitted);
+        let times = Times { guest, kernel, queue: kernel - extra.hold_ns, device };
+        self.add((status, array_ns), times, extra.gate_ns, extra.is_of_part());
+    }
+
+    /// Adds where the time of an I/O went, how much of it at paths and adapters, and whether it is a part of a
+    /// request.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        (status, array_ns): (Status, u64),
+        times: Times,
+        gate_ns: u64,
+        is_part: bool,
+    ) {
         let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
@@ -148,22 +177,5 @@ impl Lane<'_> {
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-    }
-
-    /// Where its time went, how much of it at paths and adapters, and whether it is a part of a request.
-    #[inline(always)]
-    fn times(&self) -> (Times, u64, bool) {
-        let mut device = self.now.after(self.io.since);
-        let (mut hold, mut gate, mut is_part) = (0, 0, false);
-        if self.io.extra != NONE {
-            let extra = &self.extras[self.io.extra];
-            device += extra.device_ns;
-            hold = extra.hold_ns;
-            gate = extra.gate_ns;
-            is_part = extra.is_of_part();
-        }
-        let kernel = self.now.after(self.io.entered) - device;
-        let guest = self.io.entered.after(self.io.submitted);
-        (Times { guest, kernel, queue: kernel - hold, device }, gate, is_part)
     }
 }

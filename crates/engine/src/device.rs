@@ -352,8 +352,10 @@ impl Competition {
             self.last = contender;
             self.run = 1;
         }
-        let engages = self.switches >= self.switches_max && !self.is_competing;
-        (engages || self.run >= self.run_max) && self.turn()
+        if self.run >= self.run_max {
+            return self.turn();
+        }
+        self.switches >= self.switches_max && !self.is_competing && self.turn()
     }
 
     /// Enough switches engage, and a run that is long enough releases, whatever engaged.

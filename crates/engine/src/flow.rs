@@ -22,7 +22,7 @@ use crate::{
 
 impl Stack {
     /// A guest issues an I/O.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn submit(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
         let Request { vdisk, bytes, op, .. } = request;
         let known = self.vdisks.get(vdisk.index());
@@ -143,17 +143,18 @@ impl Stack {
     #[inline(always)]
     pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
+        let is_recalled = lane.io.state == State::Recalled;
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
         let depth_changed = lane.count_result(status);
         let gates_are_wanted = lane.gates_are_wanted();
         let (vdisk, device, path) = lane.ids();
-        if lane.io.state == State::Recalled {
+        if is_recalled {
             self.pause_if_stalled(device);
             self.end_recalled(io, out);
         } else if status.is_final() {
-            lane.account(status, array_ns);
             lane.leave_kernel();
+            lane.account(status, array_ns);
             self.end(io, status, out);
         } else {
             self.send_again(io, vdisk, device, status, out);
@@ -192,17 +193,12 @@ impl Stack {
         let vdisk = &mut self.vdisks[freed.index()];
         let (ring_id, id) = (vdisk.vscsi, vdisk.device);
         let ring = &mut self.vscsi[ring_id.index()];
-        let mut entered = None;
-        if ring.waiting.is_empty() {
-            if vdisk.guest.is_empty() {
-                return;
-            }
-            entered = vdisk.enter_next(ring, &self.ios, self.now);
+        if !ring.waiting.is_empty() {
+            vdisk.may_wait_for_ring(freed, ring);
+            return self.open_ring(ring_id, out);
         }
-        if vdisk.has_slot() && !vdisk.guest.is_empty() {
-            vdisk.wait_for_ring(freed, ring);
-        }
-        let ring_is_wanted = !ring.waiting.is_empty();
+        let entered = vdisk.enter_next(ring, &self.ios, self.now);
+        let waits = vdisk.may_wait_for_ring(freed, ring);
         if let Some(io) = entered {
             let device = &mut self.devices[id.index()];
             device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, false, self.now);
@@ -210,7 +206,7 @@ impl Stack {
                 self.start(id, out);
             }
         }
-        if ring_is_wanted {
+        if waits {
             self.open_ring(ring_id, out);
         }
     }
@@ -225,9 +221,7 @@ impl Stack {
             let vdisk = &mut self.vdisks[next.index()];
             vdisk.waits_for_ring = false;
             let entered = vdisk.enter_next(ring, &self.ios, self.now);
-            if vdisk.has_slot() && !vdisk.guest.is_empty() {
-                vdisk.wait_for_ring(next, ring);
-            }
+            vdisk.may_wait_for_ring(next, ring);
             if let Some(io) = entered {
                 self.queue(io, next, false, out);
             }

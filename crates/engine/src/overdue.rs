@@ -200,8 +200,8 @@ impl Stack {
         if is_given_up {
             self.end_recalled(io, out);
         } else if status.is_final() {
-            lane.account(status, array_ns);
             lane.leave_kernel();
+            lane.account(status, array_ns);
             self.end(io, status, out);
         } else {
             self.send_again(io, vdisk, device, status, out);

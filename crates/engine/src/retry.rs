@@ -66,8 +66,8 @@ impl Stack {
     /// Ends an I/O that has had a path and holds no slot.
     fn fail(&mut self, io: u32, status: Status, out: &mut impl Sink) {
         let mut lane = self.lane(io);
-        lane.account(status, 0);
         lane.leave_kernel();
+        lane.account(status, 0);
         self.end(io, status, out);
     }
 

@@ -485,12 +485,17 @@ impl Seats {
     #[inline]
     pub(crate) fn take(&mut self, io: u32) -> u32 {
         if self.free == Self::END {
-            self.seats.push(io);
-            return (self.seats.len() - 1) as u32;
+            self.grow();
         }
         let seat = self.free ^ Self::FREE;
         self.free = core::mem::replace(&mut self.seats[seat as usize], io);
         seat
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.len() as u32 | Self::FREE;
+        self.seats.push(Self::END);
     }
 
     #[inline]

@@ -183,9 +183,7 @@ impl Vdisk {
     ) {
         self.counters.guest_queued.enter(now);
         self.guest.push(ios, io);
-        if self.has_slot() {
-            self.wait_for_ring(id, ring);
-        }
+        self.may_wait_for_ring(id, ring);
     }
 
     /// A command takes a slot of the disk and one of its adapter.
@@ -222,9 +220,18 @@ impl Vdisk {
         Some(io)
     }
 
-    /// Puts a disk that lacks nothing but the ring in line for it. `id` is its own.
+    /// Puts it in line for the ring if that is all that its next command lacks; whether it is. `id` is its own.
     #[inline]
-    pub(crate) fn wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) {
+    pub(crate) fn may_wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) -> bool {
+        let waits = self.has_slot() && !self.guest.is_empty();
+        if waits {
+            self.wait_for_ring(id, ring);
+        }
+        waits
+    }
+
+    #[cold]
+    fn wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) {
         if !self.waits_for_ring {
             self.waits_for_ring = true;
             ring.waiting.push_back(id);

@@ -90,7 +90,7 @@ struct Volume {
     queue: Option<Box<Queue>>,
 }
 
-const NOT_STUCK: Stuck = Stuck { host: 0, from: Time::NEVER, until: Time::NEVER };
+const NOT_STUCK: Stuck = Stuck { host: 0, from: Time::NEVER, until: Time::ZERO };
 
 impl Array {
     /// An idle array, whose draws depend on `seed` alone. Values outside their ranges are taken
@@ -152,14 +152,15 @@ impl Array {
     fn take(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
         let Command { host, op, bytes, .. } = command;
         let arrive = now + self.fabric.out_ns;
-        let entered =
-            if self.is_open { Ok(0) } else { self.enter(arrive, &command, carried.follows) };
-        let at = match entered {
-            Ok(at) => at,
-            Err(answer) => return answer,
-        };
+        let mut at = 0;
+        if !self.is_open {
+            match self.enter(arrive, &command, carried.follows) {
+                Ok(port) => at = port,
+                Err(answer) => return answer,
+            }
+        }
         let volume = &mut self.volumes[command.volume as usize];
-        if volume.conflicts(arrive, host) {
+        if volume.is_held(arrive) && volume.conflicts(arrive, host) {
             return self.refuse(arrive, Status::ReservationConflict);
         }
         self.outstanding += 1;
@@ -175,28 +176,26 @@ impl Array {
             _ => {}
         }
         if let Some(policy) = &mut volume.policy {
-            let mut granted = policy.bucket.grant(arrive, bytes);
-            if let Some(cluster) = &mut self.cluster {
-                cluster.count(granted, bytes, &mut policy.bucket);
-            }
-            if let Some(link) = policy.bytes.as_mut().filter(|_| op.moves_data()) {
-                granted = granted.max(link.begin(arrive, bytes));
-            }
-            policy.waited.commands += 1;
-            policy.waited.wait_ns += granted.0.saturating_sub(done.0);
-            done = done.max(granted);
+            done = done.max(policy.grant(arrive, (op, bytes), done, self.cluster.as_mut()));
         }
         if !self.is_open {
-            self.queues(at, command.volume).for_each(|queue| queue.enter(done));
+            self.leave(at, command.volume, done);
         }
         Answer {
             at: self.fabric.deliver(done, host, carried),
             status: Status::Good,
-            array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
+            array_ns: done.after(arrive).saturating_sub(transfer.uncounted_ns),
         }
     }
 
+    /// The queues that a command is in know when it is done.
+    #[cold]
+    fn leave(&mut self, port: usize, volume: u32, done: Time) {
+        self.queues(port, volume).for_each(|queue| queue.enter(done));
+    }
+
     /// The port by which a command comes in, or the answer to one that does not.
+    #[cold]
     fn enter(&mut self, arrive: Time, command: &Command, follows: bool) -> Result<usize, Answer> {
         if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
             self.share(arrive);
@@ -299,6 +298,29 @@ impl Array {
     }
 }
 
+impl Policy {
+    /// When a command that arrives now, and would be done then, has its tokens.
+    #[cold]
+    fn grant(
+        &mut self,
+        arrive: Time,
+        (op, bytes): (Op, u32),
+        done: Time,
+        cluster: Option<&mut Cluster>,
+    ) -> Time {
+        let mut granted = self.bucket.grant(arrive, bytes);
+        if let Some(cluster) = cluster {
+            cluster.count(granted, bytes, &mut self.bucket);
+        }
+        if let Some(link) = self.bytes.as_mut().filter(|_| op.moves_data()) {
+            granted = granted.max(link.begin(arrive, bytes));
+        }
+        self.waited.commands += 1;
+        self.waited.wait_ns += granted.0.saturating_sub(done.0);
+        granted
+    }
+}
+
 impl Volume {
     fn new(config: &VolumeConfig, of: &ArrayConfig) -> Self {
         Self {
@@ -314,7 +336,13 @@ impl Volume {
         }
     }
 
-    #[inline]
+    /// Whether there may be a reservation.
+    #[inline(always)]
+    fn is_held(&self, arrive: Time) -> bool {
+        arrive < self.reserved_until || arrive < self.stuck.until
+    }
+
+    #[cold]
     fn conflicts(&self, arrive: Time, host: u32) -> bool {
         let is_stuck = arrive >= self.stuck.from && arrive < self.stuck.until;
         arrive < self.reserved_until && self.reserved_by != host

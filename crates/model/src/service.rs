@@ -182,17 +182,7 @@ impl Service {
     ) -> Time {
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
-            Self::Shared(pool) => pool.serve(arrive, random),
-            Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
-            Self::Spindles { raid, write_cache } => {
-                write_cache.serve(arrive, command, raid, random)
-            }
-            Self::Disks { disks, write_cache } => write_cache.serve(arrive, command, disks, random),
-            Self::Cached { servers, write_cache } => {
-                write_cache.serve(arrive, command, &mut **servers, random)
-            }
-            Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
-            Self::ByCommand(servers) => servers.serve(arrive, command, random),
+            _ => self.serve_apart(arrive, command, outstanding, random),
         }
     }
 
@@ -205,7 +195,20 @@ impl Service {
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
-        self.serve(arrive, command, outstanding, random)
+        match self {
+            Self::Servers(stations) => stations.serve(arrive, random),
+            Self::Shared(pool) => pool.serve(arrive, random),
+            Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
+            Self::Spindles { raid, write_cache } => {
+                write_cache.serve(arrive, command, raid, random)
+            }
+            Self::Disks { disks, write_cache } => write_cache.serve(arrive, command, disks, random),
+            Self::Cached { servers, write_cache } => {
+                write_cache.serve(arrive, command, &mut **servers, random)
+            }
+            Self::Curve(curve) => arrive + curve.latency(command, outstanding, random),
+            Self::ByCommand(servers) => servers.serve(arrive, command, random),
+        }
     }
 
     fn set_mean(&mut self, mean: u64) {

@@ -70,6 +70,8 @@ impl<'a, W: Watch> Component<'a, W> {
             machine
         });
         let mut machines: Vec<_> = machines.collect();
+        let tells_ends = arrays.all.iter().any(Array::minds_outstanding);
+        machines.iter_mut().for_each(|machine| machine.outside.post.tells_ends = tells_ends);
         workloads().for_each(|(index, machine)| machines[machine].add_workload(index));
         for (index, event) in scenario.events.iter().enumerate() {
             if let Some(machine) = machine_of[event.host].map(|machine| &mut machines[machine])

@@ -20,7 +20,7 @@ use crate::{
     events::{EventList, Pending},
     fault::{Faults, gone},
     guest::Blocks,
-    key::{Class, Key},
+    key::{Class, Key, Tag},
     nexuses::Nexuses,
     post::Post,
     watch::hand_over,
@@ -133,6 +133,7 @@ impl Driver {
             return outside.post.command(array, self.host, sent.io, command);
         };
         let answer = here.dispatch(at, command);
+        outside.post.end_untold(here, answer.status);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 
@@ -152,6 +153,7 @@ impl Driver {
         };
         let carried = outside.switches.cross(at, &command, carried);
         let answer = here.dispatch_carried(at, command, &carried);
+        outside.post.end_untold(here, answer.status);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 
@@ -176,9 +178,28 @@ impl Driver {
 }
 
 impl<W> Outside<W> {
-    /// An application got an error, and goes on after a while.
+    /// An answer leaves its array: what its host hears.
+    #[inline(always)]
+    pub(crate) fn leave_array(&mut self, event: Pending) -> Input {
+        let (io, status) = (event.io(), event.key.status());
+        if self.post.tells_ends {
+            self.tell_end(event.array, status);
+        }
+        Input::Done { io, status, array_ns: event.array_ns }
+    }
+
     #[cold]
-    pub(crate) fn retry_later(&mut self, at: Time, key: Key) {
+    fn tell_end(&mut self, array: u32, status: Status) {
+        match self.arrays.get_mut(array as usize) {
+            Some(array) => array.done(status),
+            None => self.post.done(array, status),
+        }
+    }
+
+    /// A thread of an application got an error, and goes on after a while.
+    #[cold]
+    pub(crate) fn retry_later(&mut self, at: Time, host: usize, player: usize, thread: Tag) {
+        let key = Key::retry(host, player, thread.slot());
         self.events.push(at + ERROR_PAUSE_NS, Pending::of(key));
     }
 
@@ -257,6 +278,17 @@ impl Host {
         hand_over::<W>(&mut self.engine, at, input, outlet)
     }
 
+    /// The same where that is rare: its code is large.
+    #[inline(never)]
+    pub(crate) fn handle_rarely<W: Watch>(
+        &mut self,
+        at: Time,
+        input: Input,
+        outside: &mut Outside<W>,
+    ) -> Result<Option<IoId>, engine::Error> {
+        self.handle(at, input, outside)
+    }
+
     /// What arrays do with the commands of its devices; from now on none is sent unseen.
     pub(crate) fn faults(&mut self, devices: usize) -> &mut Faults {
         (self.driver.keeps_commands, self.is_plain) = (true, false);
@@ -291,7 +323,7 @@ impl Host {
     ) {
         if !up || !self.is_down_path(path) {
             // A path that was removed meanwhile stays so.
-            let _ = self.handle(at, Input::Path { path, up }, outside);
+            let _ = self.handle_rarely(at, Input::Path { path, up }, outside);
         }
     }
 
@@ -398,7 +430,7 @@ impl Host {
             let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
             let copied = self.blocks.as_mut().is_some_and(|blocks| blocks.send(at, request));
             if !copied {
-                let taken = self.handle(at, Input::Submit(request), outside);
+                let taken = self.handle_rarely(at, Input::Submit(request), outside);
                 taken.expect("block layers are of VMs that are on");
             }
         }
@@ -406,7 +438,7 @@ impl Host {
 
     /// A request because of a copy; a disk that is not there any more refuses it.
     fn submit<W: Watch>(&mut self, at: Time, request: Request, outside: &mut Outside<W>) {
-        if self.handle(at, Input::Submit(request), outside).is_err()
+        if self.handle_rarely(at, Input::Submit(request), outside).is_err()
             && let Some(blocks) = &mut self.blocks
         {
             blocks.refused(at, request);

@@ -72,6 +72,11 @@ impl Key {
     }
 
     #[inline]
+    pub(crate) const fn is(self, class: Class) -> bool {
+        self.0 >> Self::CLASS_SHIFT == class as u64
+    }
+
+    #[inline]
     pub(crate) const fn class(self) -> Class {
         match self.0 >> Self::CLASS_SHIFT {
             0 => Class::Event,

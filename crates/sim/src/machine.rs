@@ -220,7 +220,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             }
             self.outside.watch.before(at);
             let turn = &mut self.outside.post.turn;
-            if event.key.class() == Class::Done {
+            if event.key.is(Class::Done) {
                 *turn = (at, event.key);
                 self.done(at, event);
             } else {
@@ -271,12 +271,13 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// The array answered.
     #[inline(always)]
     fn done(&mut self, at: Time, event: Pending) {
-        if self.hosts[event.key.host()].looks_at_answers() {
+        let index = event.key.host();
+        let host = &mut self.hosts[index];
+        if host.looks_at_answers() {
             return self.done_in_turn(at, event);
         }
-        let (host, input) = self.leave_array(event);
-        if self.hosts[host].answer(at, input, &mut self.outside) {
-            self.drain_often(host, at);
+        if host.answer(at, self.outside.leave_array(event), &mut self.outside) {
+            self.drain_often(index, at);
         }
     }
 
@@ -301,26 +302,15 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     fn done_seen(&mut self, at: Time, event: Pending) {
-        let (index, input) = self.leave_array(event);
+        let index = event.key.host();
+        let input = self.outside.leave_array(event);
         let host = &mut self.hosts[index];
         host.make_room(at, event.io(), &mut self.outside);
         if host.withhold_answer(at, input, &mut self.outside)
-            || host.answer(at, input, &mut self.outside)
+            || host.answer_rarely(at, input, &mut self.outside)
         {
             self.drain(index, at);
         }
-    }
-
-    /// An answer leaves its array: for which host it is, and what that hears.
-    #[inline(always)]
-    fn leave_array(&mut self, event: Pending) -> (usize, Input) {
-        let Pending { key, array, array_ns, .. } = event;
-        let (io, status) = (event.io(), key.status());
-        match self.outside.arrays.get_mut(array as usize) {
-            Some(array) => array.done(status),
-            None => self.outside.post.done(array, status),
-        }
-        (key.host(), Input::Done { io, status, array_ns })
     }
 
     /// From now on the array does so with the commands of a device; those that it kept get what
@@ -379,7 +369,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// logged.
     pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) -> bool {
         let into = &mut self.hosts[host];
-        let taken = into.handle(at, input, &mut self.outside);
+        let taken = into.handle_rarely(at, input, &mut self.outside);
         let is_taken = taken.is_ok();
         if let Err(error) = taken {
             let why = self.scenario.hosts[into.index].refusal(&error);
@@ -401,7 +391,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let player = &mut self.players[id];
         let host = &mut self.hosts[player.host];
         while let Some(io) = player.workload.wake(at) {
-            player.submit(host, at, io, &mut self.outside);
+            player.submit_rarely(host, at, io, &mut self.outside);
         }
         let index = player.host;
         player.arm(id, &mut self.outside.events);
@@ -415,7 +405,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let player = &mut players[id];
         let host = player.host;
         match player.workload.complete(at, Tag(who as u32).slot()) {
-            Some(io) => player.submit(&mut hosts[host], at, io, outside),
+            Some(io) => player.submit_rarely(&mut hosts[host], at, io, outside),
             None => {
                 player.arm(id, &mut outside.events);
                 spans.extend(player.over(at));
@@ -434,7 +424,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn drain_often(&mut self, index: usize, at: Time) {
         while let Some((player, io)) = self.drain_here(index, at) {
             let host = self.players[player].host;
-            self.players[player].submit(&mut self.hosts[host], at, io, &mut self.outside);
+            self.players[player].submit_rarely(&mut self.hosts[host], at, io, &mut self.outside);
             self.drain(host, at);
         }
     }
@@ -458,7 +448,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             let tag = Tag(tag);
             let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
             if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
-                outside.retry_later(at, Key::retry(index, id, tag.slot()));
+                outside.retry_later(at, index, id, tag);
                 continue;
             }
             let player = &mut players[id];
@@ -504,6 +494,18 @@ impl Player {
         };
         let input = Input::Submit(request);
         host.handle(at, input, outside).expect("workloads run on VMs that are on");
+    }
+
+    /// [`Player::submit`] where that is rare: its code is large.
+    #[inline(never)]
+    fn submit_rarely<W: Watch>(
+        &self,
+        host: &mut Host,
+        at: Time,
+        io: model::Io,
+        outside: &mut Outside<W>,
+    ) {
+        self.submit(host, at, io, outside);
     }
 
     /// When it has issued all that it ever will, the time that it took.

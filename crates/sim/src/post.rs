@@ -86,10 +86,16 @@ impl Post {
         self.letters[place].read((arrays, switches), self)
     }
 
-    /// The answer to a command has arrived.
+    /// The answer to a command has arrived, where its array minds.
     pub(crate) fn done(&mut self, array: u32, status: Status) {
-        if self.tells_ends {
-            self.letters.push(Letter { sent: self.turn, array, what: What::Done(status) });
+        self.letters.push(Letter { sent: self.turn, array, what: What::Done(status) });
+    }
+
+    /// An array that does not mind when its answer arrives is done with the command at once.
+    #[inline(always)]
+    pub(crate) fn end_untold(&self, array: &mut Array, status: Status) {
+        if !self.tells_ends {
+            array.done(status);
         }
     }
 }
@@ -110,9 +116,7 @@ impl Letter {
                         array.dispatch_carried(self.sent.0, command, &carried)
                     }
                 };
-                if !post.tells_ends {
-                    array.done(answer.status);
-                }
+                post.end_untold(array, answer.status);
                 Some((answer.at, Pending::answer(host as usize, io, self.array, answer)))
             }
             What::Done(status) => {

@@ -167,8 +167,8 @@ fn run_component(
         let component = Component::new(scenario, &[hosts], none);
         return Part::run(component, progress, Component::run_until).0;
     };
-    let mut component = Component { apart_ns, ..Component::new(scenario, groups, none) };
-    let mut windows = Windows::new(&mut component, threads);
+    let component = Component { apart_ns, ..Component::new(scenario, groups, none) };
+    let mut windows = Windows::new(&component, threads);
     Part::run(component, progress, |component, limit| windows.run_until(component, limit)).0
 }
 

@@ -56,11 +56,7 @@ impl Windows {
     }
 
     /// Before the first window of a component.
-    pub(crate) fn new(component: &mut Component<'_, ()>, threads: usize) -> Self {
-        let tells_ends = component.arrays.all.iter().any(model::Array::minds_outstanding);
-        for machine in &mut component.machines {
-            machine.outside.post.tells_ends = tells_ends;
-        }
+    pub(crate) fn new(component: &Component<'_, ()>, threads: usize) -> Self {
         let next = vec![Time::ZERO; component.machines.len()];
         Self { threads, next, order: Vec::new() }
     }

@@ -118,21 +118,14 @@ impl Sched {
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &[Io], now: Time) -> Option<u32> {
         let at = self.choose(worlds, ios, now)?;
         let id = self.backlog[at].world;
-        let reserved = if self.has_bounds { self.charge(worlds, ios, id, now) } else { None };
-        let world = &mut worlds[id.index()];
-        let io = world.queue.pop(ios)?;
+        let io = worlds[id.index()].queue.pop(ios)?;
         let record = &ios[io as usize];
-        if let Some(level) = reserved {
-            world.cap_share(cost_of(record, self.cost_unit), level);
+        if self.has_bounds {
+            self.charge(worlds, record, id, now);
         } else {
-            if world.is_bound {
-                world.give_back_reservation(cost_of(record, self.cost_unit));
-            }
-            // Who goes on with a run is ahead of the others by it; whoever waits keeps his claim.
-            if !(self.policy == SchedPolicy::Sfq && self.affinity.goes_on()) {
-                self.virtual_time = self.virtual_time.max(world.tags.share);
-            }
+            self.go_by_share(&worlds[id.index()]);
         }
+        let world = &mut worlds[id.index()];
         world.last_block = record.block.wrapping_add(record.bytes >> 12);
         match world.queue.head() {
             Some(head) => {
@@ -177,9 +170,6 @@ impl Sched {
     /// The place in the backlog of the world whose turn it is.
     #[inline(always)]
     fn choose(&mut self, worlds: &[World], ios: &[Io], now: Time) -> Option<usize> {
-        if let ([only], true) = (self.backlog.as_slice(), self.policy != SchedPolicy::Sfq) {
-            return (!self.has_bounds || worlds[only.world.index()].may_go(now)).then_some(0);
-        }
         match self.policy {
             SchedPolicy::Mclock if !self.has_bounds => mclock::by_share(&self.backlog, |_| true),
             SchedPolicy::Mclock => mclock::choose(&self.backlog, worlds, now),
@@ -188,15 +178,31 @@ impl Sched {
         }
     }
 
-    /// Adds what the next command of a world counts to `units`. How far the shares of the others have come,
-    /// where what the world sends now is what was reserved for it. Only mClock knows reservations.
+    /// A command of a world goes by its share. Who goes on with a run is ahead of the others by it; whoever
+    /// waits keeps his claim.
+    #[inline(always)]
+    fn go_by_share(&mut self, world: &World) {
+        if !(self.policy == SchedPolicy::Sfq && self.affinity.goes_on()) {
+            self.virtual_time = self.virtual_time.max(world.tags.share);
+        }
+    }
+
+    /// Adds what a command of a world counts to `units`. It goes by its share, or by what was reserved for its
+    /// world, which only mClock knows.
     #[cold]
-    fn charge(&mut self, worlds: &[World], ios: &[Io], id: WorldId, now: Time) -> Option<u64> {
-        let world = &worlds[id.index()];
-        self.units +=
-            world.queue.head().map_or(0, |head| cost_of(&ios[head as usize], self.cost_unit));
-        let is_reserved = world.is_behind(now) && self.policy == SchedPolicy::Mclock;
-        is_reserved.then(|| self.level(worlds, id, now))
+    fn charge(&mut self, worlds: &mut [World], io: &Io, id: WorldId, now: Time) {
+        let cost = cost_of(io, self.cost_unit);
+        self.units += cost;
+        if worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock {
+            let level = self.level(worlds, id, now);
+            worlds[id.index()].cap_share(cost, level);
+        } else {
+            let world = &mut worlds[id.index()];
+            if world.is_bound {
+                world.give_back_reservation(cost);
+            }
+            self.go_by_share(world);
+        }
     }
 
     /// A world whose allocation is new is ahead of the others by nothing that a reservation of before gave it.
