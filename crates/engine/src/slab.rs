@@ -301,9 +301,9 @@ impl Slab {
     #[cold]
     fn grow(&mut self) {
         self.free = self.items.len() as u32;
-        // By an eighth: on many hosts the room that doubling leaves adds up.
+        // By a sixteenth: on many hosts the room that doubling leaves adds up.
         if self.items.len() == self.items.capacity() {
-            self.items.reserve_exact(self.items.len() / 8 + 8);
+            self.items.reserve_exact(self.items.len() / 16 + 8);
         }
         self.items.push(Io::FREE);
     }

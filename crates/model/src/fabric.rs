@@ -21,8 +21,6 @@ pub(crate) struct Fabric {
     links: Option<[Link; 2]>,
     /// The same of each port; empty is unlimited.
     ports: Vec<[Link; 2]>,
-    /// Whether there is any of these.
-    has_links: bool,
     /// What each of two controllers does a second, where that has a limit.
     gates: Option<[Link; 2]>,
     /// From when to when a host's connection, by the nexus that it has, waits for what was lost; empty where nothing is.
@@ -62,7 +60,6 @@ impl Fabric {
             ports: rate.map_or_else(Vec::new, |rate| {
                 vec![Link::pair(rate); config.queues.ports.max(1) as usize]
             }),
-            has_links: rate.is_some() || config.link_bytes_per_sec.is_some(),
             gates: iops.map(|iops| Link::pair(iops.into())),
             held_up: BTreeMap::new(),
             held: Held::default(),
@@ -95,7 +92,7 @@ impl Fabric {
             rounds => rounds.unwrap_or(0),
         };
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
-        if !self.has_links && carried.link_ns == 0 {
+        if self.links.is_none() && self.ports.is_empty() && carried.link_ns == 0 {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
         }
         let moved = if op.moves_data() { bytes } else { 0 };

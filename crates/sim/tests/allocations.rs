@@ -134,7 +134,7 @@ fn a_running_disk_takes_less_than_12_kb() {
     assert!(bytes < 12_000, "{bytes}");
 }
 
-/// A record of 64 bytes in a table that grows by an eighth, and a seat among those of its virtual disk.
+/// A record of 64 bytes in a table that grows by a sixteenth, and a seat among those of its virtual disk.
 #[test]
 fn an_io_in_flight_takes_72_bytes_at_most() {
     let most = |threads| {
