@@ -415,7 +415,10 @@ fn a_cpu_that_is_not_there_is_told_with_its_line_and_leaves_no_image() {
         .lines()
         .position(|line| line.starts_with("cpus"))
         .unwrap();
-    assert!(said.starts_with(&format!("kavg: h.toml:{line}: host `h`: `cpus`: CPU 1023: ")), "{said}");
+    assert!(
+        said.starts_with(&format!("kavg: h.toml:{line}: host `h`: `cpus`: CPU 1023: ")),
+        "{said}"
+    );
     assert!(!site.path("x").exists());
 }
 

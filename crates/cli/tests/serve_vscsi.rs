@@ -101,7 +101,9 @@ fn what_guests_ask_for_is_counted_while_somebody_wants_it() {
     assert_eq!(client.write(0, 0, &[1; 4096]), 0);
     assert_eq!(latencies(&histograms(&site)), 7, "and goes on");
     let text = says(&site, "-p outstandingIOs");
-    assert!(text.contains("Histogram: number of outstanding IOs when a new IO is issued for virtual"));
+    assert!(
+        text.contains("Histogram: number of outstanding IOs when a new IO is issued for virtual")
+    );
     says(&site, "-r");
     assert_eq!(latencies(&histograms(&site)), 0);
     let refused = [

@@ -248,9 +248,8 @@ impl Daemon {
                 work(machine)
             });
             let thread = thread.map_err(|error| format!("a thread: {error}"))?;
-            let refuse = |what| {
-                format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name)
-            };
+            let refuse =
+                |what| format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name);
             is_bound.recv().unwrap_or(Ok(())).map_err(refuse)?;
             self.components.push(Running { mailbox, thread });
         }
