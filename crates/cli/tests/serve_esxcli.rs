@@ -17,29 +17,11 @@ use std::{
 
 use capture::{Esxcli, parse_esxcli};
 use control::Control;
-use daemon::Site;
+use daemon::{Site, TWO_DISKS as DISKS};
 use nbd::Client;
 use serde_json::{Value, json};
 
 const DEVICE: &str = "naa.60000000000000000000000000000001";
-/// Two disks of two VMs on one device with two paths.
-const DISKS: &str = r#"
-[host.h.adapter.vmhba2]
-driver = "qlnativefc"
-[datastore.fast]
-device = "naa.60000000000000000000000000000001"
-backend = "memory"
-[vm.a]
-guest = "linux"
-[vm.a.disk."scsi0:0"]
-datastore = "fast"
-size = "8m"
-[vm.b]
-guest = "linux"
-[vm.b.disk."scsi0:0"]
-datastore = "fast"
-size = "8m"
-"#;
 /// Of a host with ESXi 8, from the reference [LIST8].
 const LIST8: &str = include_str!("data/esxcli-core-device-list.txt");
 

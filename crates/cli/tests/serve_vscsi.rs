@@ -12,24 +12,8 @@ use std::process::{Command, Output};
 
 use capture::{VscsiHistogram, parse_vscsistats};
 use counters::{Direction, Metric};
-use daemon::Site;
+use daemon::{Site, TWO_DISKS};
 use nbd::Client;
-
-const DISKS: &str = r#"
-[datastore.fast]
-device = "naa.60000000000000000000000000000001"
-backend = "memory"
-[vm.a]
-guest = "linux"
-[vm.a.disk."scsi0:0"]
-datastore = "fast"
-size = "8m"
-[vm.b]
-guest = "linux"
-[vm.b.disk."scsi0:0"]
-datastore = "fast"
-size = "8m"
-"#;
 
 fn kavg(site: &Site, words: &str) -> Output {
     let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
@@ -68,7 +52,7 @@ fn of(
 
 #[test]
 fn what_guests_ask_for_is_counted_while_somebody_wants_it() {
-    let site = Site::new(DISKS);
+    let site = Site::new(TWO_DISKS);
     let daemon = site.serve(2, &["--control", "c"]);
     let list = says(&site, "-l");
     let [first, second] = [0, 1].map(|n| list.lines().nth(3 * n).expect("a machine").to_owned());

@@ -2,7 +2,10 @@
 
 use std::{
     mem,
-    sync::{Arc, mpsc::channel},
+    sync::{
+        Arc,
+        mpsc::{Sender, channel},
+    },
     time::Duration,
 };
 
@@ -19,8 +22,6 @@ use crate::{
 
 /// How long a component may take to answer: it is at work, or stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-const SILENT: &str = "a component does not answer";
 
 /// A host whose counters can be read.
 #[derive(Debug)]
@@ -39,10 +40,7 @@ impl Counted {
     pub(crate) fn read(&self) -> Result<Reading, String> {
         let mut parts = Vec::new();
         for mailbox in &self.mailboxes {
-            let (sender, receiver) = channel();
-            mailbox.send(Letter::Counters(Reading::default(), sender));
-            let part = receiver.recv_timeout(PATIENCE);
-            parts.push(part.map_err(|_| SILENT)?);
+            parts.push(ask(mailbox, |to| Letter::Counters(Reading::default(), to))?);
         }
         let mut whole = HostSnapshot::default();
         let mut usable = Vec::new();
@@ -71,15 +69,13 @@ impl Counted {
     /// Has the components do what somebody wants of `vscsiStats`; what the disks that it is of have
     /// counted.
     pub(crate) fn vscsi(&self, order: &VscsiOrder) -> Result<Vec<VscsiDisk>, String> {
-        let of_it = |disk: &&(usize, VscsiDisk)| {
-            order.world.is_none_or(|world| world == disk.1.world)
-                && order.handle.is_none_or(|handle| handle == disk.1.handle)
+        let of_it = |(_, disk): &(usize, VscsiDisk)| {
+            order.world.is_none_or(|world| world == disk.world)
+                && order.handle.is_none_or(|handle| handle == disk.handle)
         };
-        let all: Vec<_> = self.doors().collect();
-        let mut disks: Vec<_> = all.iter().filter(of_it).cloned().collect();
-        if disks.is_empty() && !all.is_empty() {
-            let known =
-                all.iter().map(|(_, VscsiDisk { world, handle, .. })| format!("{world}/{handle}"));
+        let mut disks: Vec<_> = self.doors().filter(of_it).collect();
+        if disks.is_empty() && !self.inventory.vdisks.is_empty() {
+            let known = self.doors().map(|(_, disk)| format!("{}/{}", disk.world, disk.handle));
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(format!("no disk is of that world group and handle; there are {known}"));
         }
@@ -90,10 +86,9 @@ impl Counted {
             if own.is_empty() {
                 continue;
             }
-            let (sender, receiver) = channel();
             let ids = own.iter().map(|(place, _)| VdiskId::new(self.ids.vdisks.get(*place)));
-            mailbox.send(Letter::Vscsi(order.act, ids.collect(), sender));
-            let said = receiver.recv_timeout(PATIENCE).map_err(|_| SILENT)?;
+            let ids = ids.collect();
+            let said = ask(mailbox, |to| Letter::Vscsi(order.act, ids, to))?;
             for ((_, disk), stats) in own.into_iter().zip(said) {
                 disk.histograms = stats.iter().flat_map(|stats| vscsi::counts(stats)).collect();
             }
@@ -122,4 +117,11 @@ impl Counted {
         let export = self.exports.iter().find(|export| export.vdisk.index() == disk);
         export.map_or(0, |export| export.bytes)
     }
+}
+
+/// What a component answers to a letter.
+fn ask<T>(mailbox: &Mailbox, letter: impl FnOnce(Sender<T>) -> Letter) -> Result<T, String> {
+    let (sender, receiver) = channel();
+    mailbox.send(letter(sender));
+    receiver.recv_timeout(PATIENCE).map_err(|_| "a component does not answer".into())
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The sector of what is no file.
-const SECTOR: u32 = 512;
+const SECTOR: u32 = counters::SECTOR as u32;
 
 /// What is open of a host's, and where its components have it.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Bytes of a sector, in which places are counted.
-pub(crate) const SECTOR: u32 = 512;
+pub(crate) const SECTOR: u32 = counters::SECTOR as u32;
 /// What 32 random bits are less than.
 const WHOLE: f64 = (1_u64 << 32) as f64;
 

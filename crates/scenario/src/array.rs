@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use counters::{MICROSECOND, SECOND, Status, Time};
+use counters::{MICROSECOND, SECOND, SECTOR, Status, Time};
 use knobs::{DEAD_AFTER_NS, RESERVE_HOLD_NS};
 use model::{
     ArrayConfig, Background, ByCommand, Capacity, Controllers, Cost, Disks, Front, Outage,
@@ -15,7 +15,7 @@ use crate::{
     nouns::Names,
     reader::{Node, Table},
     serving::{self, Purpose},
-    stream::{SECTOR, check_io_size},
+    stream::check_io_size,
     switch::Switches,
     units,
 };

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use counters::{DeviceKind, VdiskId};
+use counters::{DeviceKind, SECTOR, VdiskId};
 
 use crate::{
     CopyConfig, Error,
@@ -21,7 +21,6 @@ const OUTSTANDING: RangeInclusive<u32> = 1..=256;
 /// 64 KiB, 32 at a time [DM].
 const CHUNK_DEFAULT: u64 = 64 << 10;
 const OUTSTANDING_DEFAULT: u32 = 32;
-const SECTOR: u64 = 512;
 
 /// How the disk is copied. Whether the array can do it is seen where it goes.
 pub(crate) fn read(node: &Node<'_>) -> Result<CopyConfig, Error> {

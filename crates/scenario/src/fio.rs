@@ -4,7 +4,7 @@
 //! Defaults are those of fio's manual on Linux: psync, which has one I/O under way whatever
 //! iodepth says, 4k, reads, half of a mix being reads.
 
-use counters::MICROSECOND;
+use counters::{MICROSECOND, SECTOR};
 use model::{Access, Arrival, Ceiling, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     names,
     reader::File,
     stream::{
-        RATE_MAX, RATE_MIN, SECTOR, SIZES_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
-        check_io_size, check_shares, threads,
+        RATE_MAX, RATE_MIN, SIZES_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size,
+        check_shares, threads,
     },
     units,
 };

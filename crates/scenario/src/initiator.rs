@@ -12,14 +12,13 @@ use std::{
     ops::RangeInclusive,
 };
 
-use counters::{AdapterId, MILLISECOND, PathId};
+use counters::{AdapterId, MILLISECOND, PathId, SECTOR};
 use knobs::{DEAD_AFTER_NS, Driver, MAX_CMDS, Transport};
 use model::{InitiatorConfig, Loss, NexusConfig, WriteProtocol};
 
 use crate::{
     Error,
     reader::{Node, Table},
-    stream::SECTOR,
     switch::Switches,
     units,
 };

@@ -3,14 +3,13 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use counters::SECOND;
+use counters::{SECOND, SECTOR};
 use model::{ArrayConfig, ByCommand, Front, Queues, ServerQueue, Service, Spread, WriteProtocol};
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
     names::LENGTH_MAX,
     reader::{Node, Table},
-    stream::SECTOR,
 };
 
 /// The largest virtual disk: NBD counts bytes in 63 bits, and 1 PiB is more than any datastore has.

@@ -1,6 +1,7 @@
 //! A stretch of I/O of one kind, before it is on a virtual disk: what a workload of the file, a
 //! fio job and a Vdbench run have in common, and the limits that hold for all of them.
 
+use counters::SECTOR;
 use knobs::OTHER_MAX_TRANSFER;
 use model::WorkloadConfig;
 
@@ -8,8 +9,6 @@ use model::WorkloadConfig;
 pub(crate) const THREADS_MAX: u32 = 65_536;
 /// The largest I/O: LSI Logic passes 32 MB [VMB14], and a guest's own limit is of that order.
 pub(crate) const IO_BYTES_MAX: u64 = OTHER_MAX_TRANSFER as u64;
-/// Sectors of a disk.
-pub(crate) const SECTOR: u64 = 512;
 pub(crate) const WORKING_SET_DEFAULT: u64 = 1 << 30;
 /// Sizes of I/Os that a range stands for at most.
 pub(crate) const SIZES_MAX: u32 = 1_024;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Op, SECOND, Time, VdiskId};
+use counters::{Op, SECOND, SECTOR, Time, VdiskId};
 use model::{
     Access, Arrival, BlockConfig, Burst, Ceiling, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig,
 };
@@ -11,8 +11,8 @@ use crate::{
     Error, Workload, fio, names,
     reader::{Node, Table},
     stream::{
-        IO_BYTES_MAX, RATE_MAX, RATE_MIN, SECTOR, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
-        check_io_size, check_shares,
+        IO_BYTES_MAX, RATE_MAX, RATE_MIN, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size,
+        check_shares,
     },
     units, vdbench,
     vm::{Site, Vm},

@@ -14,13 +14,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use counters::{Direction, Occupancy, Op, Status, Time, VdiskCounters, VdiskId};
+use counters::{Direction, Occupancy, Op, SECTOR, Status, Time, VdiskCounters, VdiskId};
 use engine::Request;
 use scenario::CopyConfig;
 
 /// In the tag of a write in the second place: slots of block layers are smaller.
 const SECOND: u32 = 1 << 31;
-const SECTOR: u64 = 512;
 
 /// A virtual disk on its way.
 #[derive(Debug)]

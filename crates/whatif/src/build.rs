@@ -86,13 +86,18 @@ impl Plan<'_> {
         self.facts.esxi_version.unwrap_or(Version::V7_0)
     }
 
+    /// The samples of all levels of load.
+    pub(crate) fn window(&self) -> Vec<usize> {
+        self.levels.iter().flatten().copied().collect()
+    }
+
     /// How long each level of load is simulated: in proportion to its samples, and long enough
     /// for the commands that were asked for, but not for many more, however quick this array is.
     fn times(&self, reading: Reading) -> Times {
         /// The most commands that are simulated, as a multiple of those that were asked for.
         const MOST: f64 = 5.0;
         let samples: usize = self.levels.iter().map(Vec::len).sum();
-        let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
+        let all = self.window();
         let rate: f64 = self.devices.iter().filter_map(|device| device.row.mean_rate(&all)).sum();
         let beyond = |guest: &GuestCalibration| {
             self.limit_asked(guest).map_or(0.0, |limit| (guest.iops - limit).max(0.0))
@@ -130,7 +135,7 @@ impl Plan<'_> {
             let each = own.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
             let (limited, free): (Vec<_>, Vec<_>) =
                 each.partition(|(_, guest)| self.limit_asked(guest).is_some());
-            let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
+            let all = self.window();
             let rows = || free.iter().map(|(tenant, _)| &tenant.row);
             let stands: f64 = rows().filter_map(|row| row.largest(&all, Row::outstanding)).sum();
             let limits: f64 = limited.iter().filter_map(|(_, g)| self.limit_asked(g)).sum();
@@ -334,7 +339,7 @@ impl Plan<'_> {
     /// The limits of a device's queue before the change.
     pub(crate) fn queue(&self, device: &Device<'_>) -> QueueModel {
         let facts = self.facts.devices.get(&device.name);
-        let window: Vec<usize> = self.levels.iter().flatten().copied().collect();
+        let window = self.window();
         let shown = device.depths(&window);
         let known = facts.and_then(|f| f.max_queue_depth);
         let most = Driver::ANY.depth_max;
@@ -646,13 +651,6 @@ impl Plan<'_> {
         let device = &self.devices[device];
         let duty = device.row.mean(level, Row::in_flight)? / device.mean_depth(level)?;
         device.is_mostly_bursty(level).then_some(duty.clamp(0.02, 1.0))
-    }
-}
-
-impl DeviceCalibration {
-    /// Whether the array holds some of its disks and not others.
-    pub(crate) fn is_throttled(&self) -> bool {
-        self.guests.iter().any(|guest| guest.throttled_at_iops.is_some())
     }
 }
 

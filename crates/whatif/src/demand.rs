@@ -46,6 +46,11 @@ pub struct DeviceCalibration {
 }
 
 impl DeviceCalibration {
+    /// Whether the array holds some of its disks and not others.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.guests.iter().any(|guest| guest.throttled_at_iops.is_some())
+    }
+
     /// Whether next to all that is outstanding waits for rates that the array holds disks to.
     pub(crate) fn is_mostly_held(&self) -> bool {
         const MOST: f64 = 0.8;

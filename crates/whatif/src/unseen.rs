@@ -73,15 +73,13 @@ pub(crate) fn of(setting: &Setting, plan: &Plan<'_>) -> Option<String> {
 fn waits(device: &Device<'_>, plan: &Plan<'_>) -> bool {
     /// Commands below which nobody does.
     const NOBODY: f64 = 0.05;
-    let window: Vec<usize> = plan.levels.iter().flatten().copied().collect();
-    device.row.mean(&window, Row::waiting).is_none_or(|waiting| waiting >= NOBODY)
+    device.row.mean(&plan.window(), Row::waiting).is_none_or(|waiting| waiting >= NOBODY)
 }
 
 /// Whether VMs compete at a depth that is not known to be DSNRO, nor DSNRO to be no less.
 fn hides_dsnro(device: &Device<'_>, plan: &Plan<'_>) -> bool {
-    let window: Vec<usize> = plan.levels.iter().flatten().copied().collect();
     let known = plan.facts.devices.get(&device.name).and_then(|facts| facts.dsnro);
-    let is_hidden = device.depths(&window).is_none_or(|depths| depths.lowered.is_none());
+    let is_hidden = device.depths(&plan.window()).is_none_or(|depths| depths.lowered.is_none());
     is_hidden && known.is_none_or(|dsnro| dsnro < plan.queue(device).base)
 }
 

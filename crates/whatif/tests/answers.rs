@@ -2,8 +2,11 @@
 
 #[path = "common/asked.rs"]
 mod asked;
+#[path = "common/changed.rs"]
+mod changed;
 
 use asked::recorded;
+use changed::changed;
 use counters::{Counter, Kind, Recording};
 use diagnose::{DeviceFacts, Facts};
 use knobs::Line;
@@ -48,11 +51,7 @@ fn deeper(to: u32) -> String {
 
 /// What the same host does with a change: commands a second over the second half of the run.
 fn truth(text: &str, line: &str) -> f64 {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let mut scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
-    scenario.set(line).expect("a setting");
-    let recording = sim::run(&scenario, 1, &()).recordings.swap_remove(0);
-    rate_of(&recording, Kind::Device, DEVICE)
+    rate_of(&changed(text, line), Kind::Device, DEVICE)
 }
 
 fn rate_of(recording: &Recording, kind: Kind, name: &str) -> f64 {

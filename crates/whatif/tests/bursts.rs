@@ -3,12 +3,14 @@
 
 #[path = "common/asked.rs"]
 mod asked;
+#[path = "common/changed.rs"]
+mod changed;
 
 use asked::{question, recorded};
+use changed::changed;
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
 use levels::Measured;
-use scenario::Scenario;
 use whatif::{Answer, Model, Verdict};
 
 /// The only device of these hosts.
@@ -35,14 +37,6 @@ fn ask(recording: &Measured, to: usize, line: &str) -> Answer {
     let question = question(line, (recording.times_ms[0], recording.times_ms[to]), 20_000.0);
     let facts = Facts::default();
     Model::calibrate(recording, &facts, &question).unwrap().answer().unwrap()
-}
-
-/// What the host does with a line in force.
-fn truth(text: &str, line: &str) -> Recording {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let mut changed = Scenario::parse("test.toml", text, no_files).unwrap();
-    changed.set(line).unwrap();
-    sim::run(&changed, 1, &()).recordings.swap_remove(0)
 }
 
 /// Holds the rates of the device and of the VMs against the truth, and the latency of the device.
@@ -88,7 +82,7 @@ fn a_limit_cuts_bursts_that_no_sample_shows() {
         let line = format!("sql: DiskLimitIOPerSecond {limit}");
         let recording = recorded(&text);
         let answer = ask(&recording, 19, &line);
-        check(&answer, &truth(&text, &line));
+        check(&answer, &changed(&text, &line));
         let sentence = &answer.simulated.sentence;
         assert!(!answer.simulated.identified && sentence.contains("sql does "), "{sentence}");
         let doubts = answer.simulated.doubts.join(" ");
@@ -120,6 +114,6 @@ fn a_step_beyond_one_that_was_tried_gives_no_more_to_a_rate_of_its_own() {
         let before = format!("esxcli = [\"{}\"]\n{text}{tried}", depth(24));
         let answer = ask(&recorded(&before), 9, &depth(64));
         assert!(!matches!(answer.verdict, Verdict::NoModel), "{answer:?}");
-        check(&answer, &truth(text, &depth(64)));
+        check(&answer, &changed(text, &depth(64)));
     }
 }

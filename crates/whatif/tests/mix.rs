@@ -3,12 +3,14 @@
 
 #[path = "common/asked.rs"]
 mod asked;
+#[path = "common/changed.rs"]
+mod changed;
 
 use asked::{question, recorded};
+use changed::changed;
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
 use levels::Measured;
-use scenario::Scenario;
 use whatif::{Answer, Model, Verdict};
 
 /// The only device of these hosts.
@@ -49,10 +51,7 @@ impl Host {
         let line = self.asked.replace("DEVICE", DEVICE);
         let recording = recorded(&text);
         let answer = self.ask(&recording, &line);
-        let no_files = &mut |_: &str| Err("no files".to_owned());
-        let mut changed = Scenario::parse("test.toml", &text, no_files).unwrap();
-        changed.set(&line).unwrap();
-        let truth = sim::run(&changed, 1, &()).recordings.swap_remove(0);
+        let truth = changed(&text, &line);
         assert!(!answer.simulated.rows.is_empty(), "{text}\n{:?}", answer.simulated);
         for row in answer.simulated.rows.iter().filter(|row| row.counter == "CMDS/s") {
             let own = self.rate(&truth, &row.object);

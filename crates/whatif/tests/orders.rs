@@ -2,11 +2,13 @@
 
 #[path = "common/asked.rs"]
 mod asked;
+#[path = "common/changed.rs"]
+mod changed;
 
 use asked::{question, recorded};
+use changed::changed;
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
-use scenario::Scenario;
 use whatif::Model;
 
 /// The only device of these hosts.
@@ -49,10 +51,7 @@ impl Host {
         let window = (recording.times_ms[self.from] - 1, i64::MAX);
         let (question, facts) = (question(&line, window, 50_000.0), Facts::default());
         let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
-        let no_files = &mut |_: &str| Err("no files".to_owned());
-        let mut changed = Scenario::parse("test.toml", &text, no_files).unwrap();
-        changed.set(&line).unwrap();
-        let truth = sim::run(&changed, 1, &()).recordings.swap_remove(0);
+        let truth = changed(&text, &line);
         for row in answer.simulated.rows.iter().filter(|row| row.counter == "CMDS/s") {
             let own = self.rate(&truth, &row.object);
             // Two standard errors of the truth itself, and what two samples differ by.

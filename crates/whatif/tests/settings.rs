@@ -3,12 +3,14 @@
 
 #[path = "common/asked.rs"]
 mod asked;
+#[path = "common/changed.rs"]
+mod changed;
 
 use asked::{question, recorded};
+use changed::changed;
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
 use knobs::Advanced;
-use scenario::Scenario;
 use whatif::{Answer, Model, Verdict};
 
 /// The only device of these hosts.
@@ -52,10 +54,7 @@ fn ask(text: &str, line: &str) -> Result<Answer, String> {
 /// Holds the rates of an answer, and DQLEN, against those of the host itself with the setting.
 #[track_caller]
 fn check(answer: &Answer, text: &str, line: &str) {
-    let no_files = &mut |_: &str| Err("no files".to_owned());
-    let mut changed = Scenario::parse("test.toml", text, no_files).unwrap();
-    changed.set(line).unwrap();
-    let truth = sim::run(&changed, 1, &()).recordings.swap_remove(0);
+    let truth = changed(text, line);
     for row in &answer.simulated.rows {
         let counter = match row.counter {
             "CMDS/s" => Counter::Commands,

@@ -9,6 +9,25 @@ use std::{
 
 use tempfile::TempDir;
 
+/// Two disks of two VMs on one device with two paths.
+pub(crate) const TWO_DISKS: &str = r#"
+[host.h.adapter.vmhba2]
+driver = "qlnativefc"
+[datastore.fast]
+device = "naa.60000000000000000000000000000001"
+backend = "memory"
+[vm.a]
+guest = "linux"
+[vm.a.disk."scsi0:0"]
+datastore = "fast"
+size = "8m"
+[vm.b]
+guest = "linux"
+[vm.b.disk."scsi0:0"]
+datastore = "fast"
+size = "8m"
+"#;
+
 /// A directory with a file to serve.
 pub(crate) struct Site {
     pub(crate) directory: TempDir,
