@@ -16,7 +16,7 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
         [Query::Devices { device: None }, Query::NmpDevices { device: None }, Query::Adapters]
     {
         let name = query.esxcli();
-        let text = esxcli::show(&query, state)?;
+        let text = esxcli::show(&query, state)?.render(None);
         // A host may have NFS mounts alone.
         if !text.is_empty() {
             add(&mut facts, parse_esxcli(&name, &text)?)?;

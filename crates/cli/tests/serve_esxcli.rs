@@ -87,6 +87,40 @@ fn lists_are_those_of_a_host() {
 }
 
 #[test]
+fn programs_read_lists_as_esxcli_formats_them() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let formatted = |formatter: &str, words: &str| {
+        let mut line = vec!["esxcli", "--live", "c", formatter];
+        line.extend(words.split(' '));
+        let output = kavg(&site, &line);
+        assert!(output.status.success(), "{line:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("it writes UTF-8")
+    };
+    let csv = formatted("--formatter=csv", "storage core device list");
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 2, "{csv}");
+    let value = |key: &str| {
+        let column = lines[0].iter().position(|name| *name == key);
+        lines[1][column.unwrap_or_else(|| panic!("{key}: {csv}"))]
+    };
+    // Scripts that people have read these; a comma stands behind the last.
+    assert!(lines[0].is_sorted_by(|a, b| a < b || b.is_empty()), "{csv}");
+    assert_eq!((lines[0].last(), lines[0].len()), (Some(&""), lines[1].len()));
+    assert_eq!(value("Device"), DEVICE);
+    assert_eq!(value("DeviceMaxQueueDepth"), "64");
+    assert_eq!(value("NoofoutstandingIOswithcompetingworlds"), "32");
+    let adapters = formatted("--formatter=csv", "storage core adapter list");
+    assert!(adapters.starts_with("Capabilities,Description,Driver,HBAName,LinkState,UID,\n,"));
+    let json = formatted("--formatter=json", "storage core device world list");
+    let worlds: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(worlds.as_array().map(Vec::len), Some(2), "{json}");
+    assert_eq!(worlds[0]["World Name"], "vmm0:a");
+    assert!(worlds[0]["Open Count"].is_u64(), "{json}");
+    daemon.stop();
+}
+
+#[test]
 fn what_is_set_is_listed_and_kept() {
     let site = Site::new(DISKS);
     let daemon = site.serve(2, &["--control", "c"]);

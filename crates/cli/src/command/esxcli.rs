@@ -6,7 +6,13 @@ use clap::Args;
 use control::{PathState, What};
 use knobs::{Order, shell};
 
-use crate::{Result, esxcli, live::Live, talk::say, text::clean};
+use crate::{
+    Result,
+    esxcli::{self, Formatter},
+    live::Live,
+    talk::say,
+    text::clean,
+};
 
 /// List and set what a daemon at work is made of, with the words of esxcli
 ///
@@ -19,6 +25,9 @@ use crate::{Result, esxcli, live::Live, talk::say, text::clean};
 pub(crate) struct Esxcli {
     #[command(flatten)]
     live: Live,
+    /// For programs, what is listed; before the words, as esxcli has it
+    #[arg(long, value_enum)]
+    formatter: Option<Formatter>,
     /// As esxcli takes them: `storage core device set -d naa.1 -O 64`
     #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -40,8 +49,8 @@ impl Esxcli {
         };
         let what = match line.parse::<Order>()? {
             Order::Show(query) => {
-                let text = esxcli::show(&query, &live.connect()?.state()?)?;
-                out.write_all(text.as_bytes())?;
+                let shown = esxcli::show(&query, &live.connect()?.state()?)?;
+                out.write_all(shown.render(self.formatter).as_bytes())?;
                 return Ok(ExitCode::SUCCESS);
             }
             Order::Set(line) => What::Set(line),

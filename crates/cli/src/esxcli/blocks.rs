@@ -6,41 +6,19 @@ use knobs::{
     Advanced, AllocationChange, ENABLED, PathPolicy, THRESHOLD, Transport, Version, unknown,
 };
 
-use super::display_name;
-use crate::text::clean;
-
-/// Blocks, with an empty line between two.
-#[derive(Default)]
-struct Blocks(String);
-
-impl Blocks {
-    /// Begins one.
-    fn begin(&mut self, name: &str) {
-        if !self.0.is_empty() {
-            self.0.push('\n');
-        }
-        self.0.push_str(&format!("{}\n", clean(name)));
-    }
-
-    fn field(&mut self, key: &str, value: impl ToString) {
-        let line = format!("   {key}: {}", clean(&value.to_string()));
-        self.0.push_str(line.trim_end());
-        self.0.push('\n');
-    }
-
-    fn fields(&mut self, fields: &[(&str, &str)]) {
-        fields.iter().for_each(|(key, value)| self.field(key, value));
-    }
-}
+use super::{
+    display_name,
+    shown::{Object, Shown},
+};
 
 /// `storage core device list`, as 8.0 prints it [LIST8]; up to 5.5 without the depth [LIST5].
-pub(super) fn devices(state: &HostState, places: &[usize]) -> String {
+pub(super) fn devices(state: &HostState, places: &[usize]) -> Shown {
     let version = Version::from_name(&state.version).unwrap_or(Version::NEWEST);
     let is_old = version <= Version::V5_5;
-    let mut out = Blocks::default();
+    let mut out = Shown::blocks();
     for &place in places {
         let device = &state.devices[place];
-        out.begin(&device.name);
+        out.begin("Device", &device.name);
         out.field("Display Name", display_name(device));
         out.field("Has Settable Display Name", false);
         out.field("Size", device.bytes >> 20);
@@ -73,7 +51,7 @@ pub(super) fn devices(state: &HostState, places: &[usize]) -> String {
             out.fields(&REST);
         }
     }
-    out.0
+    out
 }
 
 /// What a host without such hardware says [LIST8].
@@ -105,36 +83,36 @@ fn transport(state: &HostState, adapter: usize) -> Option<Transport> {
 }
 
 /// `storage core device stats get`
-pub(super) fn device_stats(state: &HostState, places: &[usize]) -> String {
-    let mut out = Blocks::default();
+pub(super) fn device_stats(state: &HostState, places: &[usize]) -> Shown {
+    let mut out = Shown::blocks();
     for &place in places {
         let Device { name, totals, .. } = &state.devices[place];
-        out.begin(name);
+        out.begin("Device", name);
         out.field("Device", name);
         out.totals(totals);
     }
-    out.0
+    out
 }
 
 /// `storage core adapter stats get`
-pub(super) fn adapter_stats(state: &HostState, name: Option<&str>) -> Result<String, String> {
+pub(super) fn adapter_stats(state: &HostState, name: Option<&str>) -> Result<Shown, String> {
     let is_it = |adapter: &&control::Adapter| name.is_none_or(|name| adapter.name == name);
-    let mut out = Blocks::default();
+    let mut out = Shown::blocks();
     for adapter in state.adapters.iter().filter(is_it) {
-        out.begin(&adapter.name);
+        out.begin("Adapter", &adapter.name);
         out.totals(&adapter.totals);
         out.field("Total Splits", adapter.totals.splits);
     }
     match name {
-        Some(name) if out.0.is_empty() => {
+        Some(name) if out.objects.is_empty() => {
             let known = state.adapters.iter().map(|adapter| adapter.name.as_str());
             Err(unknown("adapter", name, known))
         }
-        _ => Ok(out.0),
+        _ => Ok(out),
     }
 }
 
-impl Blocks {
+impl Shown {
     /// The fields of statistics: those of failures from scripts that read them, the others from memory
     /// (reference section 6.4). How many bytes failed nobody counts.
     fn totals(&mut self, totals: &Totals) {
@@ -159,9 +137,9 @@ pub(super) fn paths(
     state: &HostState,
     devices: &[usize],
     name: Option<&str>,
-) -> Result<String, String> {
+) -> Result<Shown, String> {
     let own = state.paths.iter().filter(|path| devices.contains(&(path.device as usize)));
-    let mut out = Blocks::default();
+    let mut out = Shown::blocks();
     for path in own.clone().filter(|path| name.is_none_or(|name| path.name == name)) {
         let device = &state.devices[path.device as usize];
         let adapter = &state.adapters[path.adapter as usize].name;
@@ -177,7 +155,7 @@ pub(super) fn paths(
         };
         let (from, to) = (format!("{transport}.{adapter}"), format!("{transport}.kavg"));
         let uid = format!("{from}-{to}-{}", device.name);
-        out.begin(&uid);
+        out.begin("UID", &uid);
         out.field("UID", &uid);
         out.field("Runtime Name", &path.name);
         out.field("Device", &device.name);
@@ -195,16 +173,16 @@ pub(super) fn paths(
         out.fields(&[("Adapter Transport Details", ""), ("Target Transport Details", "")]);
     }
     match name {
-        Some(name) if out.0.is_empty() => {
+        Some(name) if out.objects.is_empty() => {
             Err(unknown("path", name, own.map(|path| path.name.as_str())))
         }
-        _ => Ok(out.0),
+        _ => Ok(out),
     }
 }
 
 /// `storage nmp device list` [ELA]
-pub(super) fn nmp_devices(state: &HostState, places: &[usize]) -> String {
-    let mut out = Blocks::default();
+pub(super) fn nmp_devices(state: &HostState, places: &[usize]) -> Shown {
+    let mut out = Shown::blocks();
     for &place in places {
         let device = &state.devices[place];
         let own = || state.paths.iter().filter(|path| path.device as usize == place);
@@ -217,7 +195,7 @@ pub(super) fn nmp_devices(state: &HostState, places: &[usize]) -> String {
             Policy::Fixed | Policy::MostRecentlyUsed => &working[..working.len().min(1)],
             Policy::RoundRobin { .. } | Policy::Latency { .. } => &working,
         };
-        out.begin(&device.name);
+        out.begin("Device", &device.name);
         out.field("Device Display Name", display_name(device));
         let satp = if asymmetric { "VMW_SATP_ALUA" } else { "VMW_SATP_DEFAULT_AA" };
         out.fields(&[("Storage Array Type", satp), ("Storage Array Type Device Config", "")]);
@@ -228,7 +206,7 @@ pub(super) fn nmp_devices(state: &HostState, places: &[usize]) -> String {
         out.field("Working Paths", working.join(", "));
         out.field("Is USB", false);
     }
-    out.0
+    out
 }
 
 /// What round robin goes by where it does not go by that: as it starts.
@@ -268,7 +246,7 @@ fn policy_config(policy: Policy, first: &str) -> String {
 }
 
 /// `storage nmp psp roundrobin deviceconfig get` [ELA, BB]
-pub(super) fn round_robin(state: &HostState, place: usize) -> Result<String, String> {
+pub(super) fn round_robin(state: &HostState, place: usize) -> Result<Shown, String> {
     let device = &state.devices[place];
     let (kind, iops, bytes, sampling_ios, eval_ns) = match device.policy {
         Policy::RoundRobin { iops, bytes } => {
@@ -283,7 +261,7 @@ pub(super) fn round_robin(state: &HostState, place: usize) -> Result<String, Str
             return Err(format!("device {} has {plug_in}, not VMW_PSP_RR", device.name));
         }
     };
-    let mut out = Blocks::default();
+    let mut out = Shown::blocks();
     out.field("Byte Limit", bytes);
     out.field("Device", &device.name);
     out.field("IOOperation Limit", iops);
@@ -292,15 +270,15 @@ pub(super) fn round_robin(state: &HostState, place: usize) -> Result<String, Str
     out.field("Limit Type", format!("{}{rest}", first.to_uppercase()));
     out.field("Number Of Sampling IOs Per Path", sampling_ios);
     out.field("Use Active Unoptimized Paths", false);
-    Ok(out.0)
+    Ok(out)
 }
 
 /// `kavg disk list`: what disks may have, what storage policies say and Storage I/O Control of datastores, in the
 /// words of the lines that set it.
-pub(super) fn disks(state: &HostState) -> String {
-    let mut out = Blocks::default();
+pub(super) fn disks(state: &HostState) -> Shown {
+    let mut out = Shown::blocks();
     let mut says = |name: &str, changes: &[AllocationChange]| {
-        out.begin(name);
+        out.begin("Name", name);
         for change in changes.iter().map(AllocationChange::to_string) {
             let (key, value) = change.split_once(' ').unwrap_or((&change, ""));
             out.field(key, value);
@@ -323,13 +301,13 @@ pub(super) fn disks(state: &HostState) -> String {
         says(&format!("storage policy {}", policy.name), &says_it);
     }
     for device in state.devices.iter().filter(|device| !device.datastores.is_empty()) {
-        out.begin(&format!("datastore {}", device.datastores.join(", ")));
+        out.begin("Name", &format!("datastore {}", device.datastores.join(", ")));
         out.field(ENABLED, device.congestion.is_some_and(|congestion| !congestion.stats_only));
         if let Some(Congestion { threshold_us, .. }) = device.congestion {
             out.field(THRESHOLD, threshold_us / 1000);
         }
     }
-    out.0
+    out
 }
 
 /// `system settings advanced list`; its layout is from memory (reference section 6.4).
@@ -337,9 +315,9 @@ pub(super) fn options(
     state: &HostState,
     only: Option<Advanced>,
     changed: bool,
-) -> Result<String, String> {
+) -> Result<Shown, String> {
     let version = Version::from_name(&state.version).unwrap_or(Version::NEWEST);
-    let mut out = String::new();
+    let mut out = Shown::blocks();
     for (path, value) in &state.options {
         let Some(option) = Advanced::from_path(path) else { continue };
         let default = option.default_in(version);
@@ -347,17 +325,15 @@ pub(super) fn options(
             continue;
         }
         let info = option.info();
-        let mut block = Blocks::default();
-        block.fields(&[("Path", info.path), ("Type", "integer")]);
-        block.field("Int Value", value);
-        block.field("Default Int Value", default);
-        block.field("Min Value", info.min);
-        block.field("Max Value", info.max);
+        out.objects.push(Object::default());
+        out.fields(&[("Path", info.path), ("Type", "integer")]);
+        out.field("Int Value", value);
+        out.field("Default Int Value", default);
+        out.field("Min Value", info.min);
+        out.field("Max Value", info.max);
         let empty = ["String Value", "Default String Value", "Valid Characters"];
-        empty.iter().for_each(|key| block.field(key, ""));
-        block.field("Description", info.meaning);
-        out.push_str(if out.is_empty() { "" } else { "\n" });
-        out.push_str(&block.0);
+        empty.iter().for_each(|key| out.field(key, ""));
+        out.field("Description", info.meaning);
     }
     match only {
         Some(only) if !only.exists_in(version) => {

@@ -5,20 +5,22 @@
 //! not know it, so that scripts find their lines.
 
 mod blocks;
+mod shown;
 mod tables;
 
 use control::{Device, HostState};
 use knobs::{Query, unknown};
 
+pub(crate) use self::shown::{Formatter, Shown};
 use crate::text::clean;
 
 /// What a command shows of a host.
 ///
 /// # Errors
 /// One line: what the host does not have.
-pub(crate) fn show(query: &Query, state: &HostState) -> Result<String, String> {
+pub(crate) fn show(query: &Query, state: &HostState) -> Result<Shown, String> {
     let device = |name: &Option<String>| devices(state, name.as_deref());
-    let text = match query {
+    let shown = match query {
         Query::Devices { device: name } => blocks::devices(state, &device(name)?),
         Query::DeviceStats { device: name } => blocks::device_stats(state, &device(name)?),
         Query::Worlds { device: name } => tables::worlds(state, &device(name)?),
@@ -36,7 +38,7 @@ pub(crate) fn show(query: &Query, state: &HostState) -> Result<String, String> {
         Query::Disks => blocks::disks(state),
         Query::Options { option, changed } => blocks::options(state, *option, *changed)?,
     };
-    Ok(text)
+    Ok(shown)
 }
 
 /// The device of that name, or all: those that are SCSI devices, by their places.
