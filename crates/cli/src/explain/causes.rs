@@ -241,6 +241,7 @@ const CAUSES: &[Words] = &[
 const ALSO: &[(&str, &[&str])] = &[
     ("array-qos", &["QoS"]),
     ("sioc", &["Storage I/O Control"]),
+    ("noisy-neighbour", &["noisy neighbor"]),
     ("path-down", &["path loss", "path failover", "dead path"]),
     ("reservation-conflicts", &["reservation conflict"]),
     ("dsnro", &["device queue full"]),

@@ -238,6 +238,14 @@ mod tests {
             ("path loss", "Path lost"),
             ("mclock", "Disk.SchedulerWithReservation"),
             ("device queue full", "Device queue full, limited by DSNRO"),
+            ("pvscsi", "PVSCSI: the depth of a virtual disk"),
+            ("noisy neighbor", "Noisy neighbour"),
+            ("noisy neighbor", "Device depth found by latency"),
+            ("RR", "Path policy"),
+            ("iops=1", "Path policy"),
+            ("multipath", "Path policy"),
+            ("multipath", "PSA"),
+            ("vmhba", "vmhba"),
         ];
         for (name, title) in cases {
             let found = found(name);

@@ -259,7 +259,18 @@ pub(super) const SCREENS: &[Topic] = &[
         ],
     },
     Topic {
-        names: &["PSA", "NMP", "HPP", "SATP", "MRU", "useANO", "ANO", "Multipath Plugin"],
+        names: &[
+            "PSA",
+            "NMP",
+            "HPP",
+            "SATP",
+            "MRU",
+            "useANO",
+            "ANO",
+            "Multipath Plugin",
+            "multipath",
+            "multipathing",
+        ],
         title: "PSA: who finds the path of a command",
         sections: &[
             (

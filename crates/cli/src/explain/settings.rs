@@ -205,7 +205,7 @@ fn queue_full() -> Article {
 fn depth_by_latency() -> Article {
     let set = Setting::DepthByLatency { device: device(), on: true };
     Article {
-        names: names(&["depth by latency", "knee", "noisy neighbour", "-l"]),
+        names: names(&["depth by latency", "knee", "noisy neighbour", "noisy neighbor", "-l"]),
         title: "Device depth found by latency (kavg's own: no ESXi has it)".into(),
         sections: vec![
             (
@@ -376,7 +376,11 @@ fn path_policy() -> Article {
     Article {
         names: names(&[
             "path policy",
+            "multipath",
+            "multipathing",
             "round robin",
+            "RR",
+            "iops=1",
             "PSP",
             "VMW_PSP_RR",
             "VMW_PSP_FIXED",

@@ -428,6 +428,35 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        names: &["vmhba", "HBA", "host adapter", "host bus adapter"],
+        title: "vmhba: an adapter of the host, by which its commands leave",
+        sections: &[
+            (
+                "What it is",
+                "An HBA or a storage controller, or software iSCSI: each has a number behind the name, which tells \
+                nothing of its kind. Its driver does: kavg explain DRIVER.",
+            ),
+            (
+                "With queues",
+                "The driver gives each device so many commands (Device Max Queue Depth, DQLEN), and the adapter takes so \
+                many of all of them together (AQLEN): what is beyond waits, and QAVG of the adapter's row has that wait \
+                alone [CAP-A].",
+            ),
+            (
+                "Read it",
+                "$ esxcli storage core adapter list\nIt shows the driver; AQLEN is on screen d of esxtop.",
+            ),
+            (
+                "In kavg",
+                "An adapter of a host with its driver, depth, link and iSCSI; the finding is adapter-queue.",
+            ),
+            (
+                "Leave alone",
+                "The depths of its devices, where the adapter is full: they share what it takes.",
+            ),
+        ],
+    },
+    Topic {
         names: &["ALUA", "controllers", "failover", "takeover", "LUN ownership"],
         title: "ALUA: two controllers, one of which owns a volume",
         sections: &[
