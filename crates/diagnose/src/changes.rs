@@ -206,10 +206,14 @@ fn leave_max_depth(name: &str, from: u32, own: u32) -> Change {
 fn find_driver_depth(name: &str, from: u32, hba: &Hba<'_>) -> Change {
     let module = if let [one] = hba.candidates[..] { one.module } else { "MODULE" };
     let list = show_parameters(module);
+    let fixed = fixed_at(from).map(|driver| {
+        format!(" but {} ({}), whose depth cannot be set", driver.module, driver.what)
+    });
     let what = format!(
         "See whether {name} has only {from} by its driver's parameter, or was lowered (-m). No such \
-         driver gives so few by default: with the outputs of both lines as --esxcli FILE the line \
-         to type is told."
+         driver gives so few by default{}: with the outputs of both lines as --esxcli FILE the line \
+         to type is told.",
+        fixed.unwrap_or_default()
     );
     look(what, vec!["esxcli storage core adapter list".into(), list])
 }
@@ -350,9 +354,14 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
     )
 }
 
+/// The driver that gives a device this depth, and whose depth cannot be set.
+fn fixed_at(depth: u32) -> Option<&'static Driver> {
+    let is_fixed = |driver: &&Driver| driver.parameter.is_none() && driver.depth_default == depth;
+    Driver::ALL.iter().find(is_fixed)
+}
+
 /// Why a device cannot be given more: only what the table of drivers says of them is said.
 fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
-    let fixed = |driver: &&Driver| driver.parameter.is_none() && driver.depth_default == depth;
     match (module, module.and_then(Driver::from_module)) {
         (Some(module), Some(Driver { parameter: Some(parameter), .. })) => {
             format!(
@@ -366,7 +375,7 @@ fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
             "No parameter of {module} ({adapters}) for a depth is known; `esxcli system module \
              parameters list -m {module}` shows what it has. Until then"
         ),
-        (None, _) => match Driver::ALL.iter().find(fixed) {
+        (None, _) => match fixed_at(depth) {
             Some(driver) => format!(
                 "A depth of {depth} is that of {} ({}), and none that can be set",
                 driver.module, driver.what

@@ -7,11 +7,23 @@ use knobs::{Driver, Seen};
 use crate::{Adapter, Device, Facts, Host, largest};
 
 /// The driver's own depth: as a source knows it, or the deepest that another device behind the same
-/// adapters has, where that is no less than what this one was seen to have. Where the device's own
-/// depth rose over a reboot, the driver's was another before.
+/// adapters and no others has, where that is no less than what this one was seen to have: another adapter may
+/// have another driver, which gave it that. Where the device's own depth rose over a reboot, the driver's was
+/// another before.
 pub(crate) fn of(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
-    let is_peer =
-        |other: &&Device<'_>| other.id != device.id && host.share_an_adapter(device, other);
+    let adapters = host.adapters_of(device);
+    let module = |adapter: &Adapter<'_>| facts.drivers.get(adapter.flow.name);
+    let is_alike = |adapter: &&Adapter<'_>| {
+        let is_one = |own: &&Adapter<'_>| {
+            own.id == adapter.id || module(own).is_some() && module(own) == module(adapter)
+        };
+        adapters.iter().any(is_one)
+    };
+    let is_peer = |other: &&Device<'_>| {
+        other.id != device.id
+            && host.share_an_adapter(device, other)
+            && host.adapters_of(other).iter().all(is_alike)
+    };
     let depth = |other: &Device<'_>| {
         let known = facts.device(other.flow.name).max_queue_depth.map(f64::from);
         largest([known, other.deepest()].into_iter().flatten())
@@ -136,5 +148,88 @@ fn seen(adapters: &[&Adapter<'_>], facts: &Facts) -> Seen {
             .find_map(|adapter| adapter.aqlen.every().last())
             .map(|n| n as u32),
         number: adapters.iter().find_map(|adapter| number(adapter.flow.name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::{Counter, Entity, EntityId, Kind, Recording};
+    use levels::Measured;
+
+    use crate::{Cause, Facts, Finding, Thresholds, diagnose};
+
+    /// A device of 28 slots behind an adapter, full, and one of 64 behind that and another, or behind it alone.
+    fn beside_a_deeper(adapters: &[&str], drivers: &[(&str, &str)]) -> Finding {
+        const SAMPLES: usize = 9;
+        let mut recording = Recording::new("esx1".into());
+        recording.times_ms = (0..SAMPLES as i64).map(|sample| 5_000 * sample).collect();
+        let set = |recording: &mut Recording, row: EntityId, values: &[(Counter, f64)]| {
+            for (counter, value) in values {
+                recording.set_constant(row, *counter, *value, SAMPLES);
+            }
+        };
+        let io = |rate: f64, kavg_ms: f64| {
+            [
+                (Counter::Commands, rate),
+                (Counter::DriverLatency, 3.0),
+                (Counter::KernelLatency, kavg_ms),
+                (Counter::GuestLatency, 3.0 + kavg_ms),
+            ]
+        };
+        let mut adapter =
+            |name| (name, recording.add_entity(Entity::new(Kind::Adapter, String::from(name))));
+        let behind = ["vmhba1", "vmhba2"].map(&mut adapter);
+        for (name, depth, kavg_ms, leads) in
+            [("naa.1", 28.0, 3.8, &["vmhba2"][..]), ("naa.2", 64.0, 0.0, adapters)]
+        {
+            let device = recording.add_entity(Entity::new(Kind::Device, name.into()));
+            let rate = if kavg_ms > 0.0 { 9_330.0 } else { 900.0 };
+            set(&mut recording, device, &io(rate, kavg_ms));
+            let queued = if kavg_ms > 0.0 { 36.0 } else { 0.0 };
+            let queue = [
+                (Counter::QueueLatency, kavg_ms),
+                (Counter::DeviceQDepth, depth),
+                (Counter::ActiveCommands, (0.003 * rate).round()),
+                (Counter::QueuedCommands, queued),
+            ];
+            set(&mut recording, device, &queue);
+            let vm = recording.add_entity(Entity::new(Kind::Vm, format!("vm-{name}")));
+            let world = Entity {
+                vm: Some(vm),
+                device: Some(device),
+                ..Entity::new(Kind::World, "w".into())
+            };
+            let world = recording.add_entity(world);
+            set(&mut recording, world, &io(rate, kavg_ms));
+            for (adapter, id) in behind.iter().filter(|(adapter, _)| leads.contains(adapter)) {
+                let path = Entity {
+                    device: Some(device),
+                    adapter: Some(*id),
+                    ..Entity::new(Kind::Path, format!("{adapter}:C0:T0:{name}"))
+                };
+                let path = recording.add_entity(path);
+                set(&mut recording, path, &io(rate / leads.len() as f64, 0.0));
+            }
+        }
+        let mut facts = Facts::default();
+        for (adapter, driver) in drivers {
+            facts.drivers.insert((*adapter).into(), (*driver).into());
+        }
+        let verdict = diagnose(&Measured::of(recording), &Thresholds::default(), &facts);
+        let found = verdict.findings.into_iter().find(|found| found.cause == Cause::DeviceDepth);
+        found.unwrap_or_else(|| panic!("{}", verdict.headline))
+    }
+
+    #[test]
+    fn a_depth_that_another_adapters_driver_may_give_lowers_nobody() {
+        let both = &["vmhba1", "vmhba2"][..];
+        let lowered = |finding: &Finding| finding.sentence.contains("which was lowered");
+        let unknown = beside_a_deeper(both, &[]);
+        assert!(!lowered(&unknown), "{}", unknown.sentence);
+        let told = "A depth of 28 is that of nhpsa (HP Smart Array), and none that can be set";
+        assert!(unknown.changes[0].what.starts_with(told), "{}", unknown.changes[0].what);
+        assert!(lowered(&beside_a_deeper(&["vmhba2"], &[])));
+        assert!(lowered(&beside_a_deeper(both, &[("vmhba1", "lpfc"), ("vmhba2", "lpfc")])));
+        assert!(!lowered(&beside_a_deeper(both, &[("vmhba1", "lpfc"), ("vmhba2", "hpsa")])));
     }
 }
