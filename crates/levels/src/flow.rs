@@ -199,6 +199,18 @@ impl<'a> Flow<'a> {
         self.per_command(samples, kib)
     }
 
+    /// The part of the bytes that is read, 0 to 1; `None` where nothing is known to be moved.
+    #[must_use]
+    pub fn read_part(&self, samples: &[usize]) -> Option<f64> {
+        let moved = |column: &Column<'_>| match column.is_there() {
+            true => mean(samples.iter().map(|&sample| column.at(sample))),
+            false => Some(0.0),
+        };
+        let [read, written] = &self.megabytes;
+        let (read, written) = (moved(read)?, moved(written)?);
+        (read + written > 0.0).then(|| read / (read + written))
+    }
+
     /// What the size of its commands alone may cost: the time to move one at `mib_per_s`; nothing
     /// of a row that has no sizes.
     #[must_use]

@@ -6,12 +6,13 @@
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    copies, crowd::Crowded, device_depth::explains_nfs, host_link, known_wait, latency_evidence,
-    number, path_thrash, slow, slow_way, steady, sufferers, switch_link,
+    copies, crowd::Crowded, device_depth::explains_nfs, host_link, knee::Knee, known_wait,
+    latency_evidence, less_load, number, path_thrash, slow, slow_way, steady, sufferers,
+    switch_link,
 };
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    facts::share, mean, median, path_changes,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
+    Threshold, Vdisk, facts::share, mean, median, path_changes,
 };
 use levels::{array_of, most_first};
 
@@ -32,17 +33,8 @@ const MOST: f64 = 0.5;
 const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let devices = case.host.busy_devices().filter(|device| !explains_nfs(case, device));
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
-    let is_told_elsewhere = |device: &&Device<'_>| {
-        array_qos::applies(case, device)
-            || path_thrash::known(case, device).is_some()
-            || command_window::explains(case, device)
-            || host_link::explains(case, device)
-            || switch_link::explains(case, device)
-            || slow_way::explains(case, device)
-    };
-    for device in devices.filter(|device| !is_told_elsewhere(device)) {
+    for device in case.host.busy_devices().filter(|device| !is_told_elsewhere(case, device)) {
         let crowded = Crowded::of(case, device);
         if crowded.as_ref().is_some_and(|crowded| crowded.is_told_elsewhere(case)) {
             continue;
@@ -60,6 +52,27 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         findings.push(judge(case, &worst, alike));
     }
     findings
+}
+
+/// Whether what makes a device slow, if anything does, is another finding's.
+fn is_told_elsewhere(case: &Case<'_>, device: &Device<'_>) -> bool {
+    explains_nfs(case, device)
+        || array_qos::applies(case, device)
+        || path_thrash::known(case, device).is_some()
+        || command_window::explains(case, device)
+        || host_link::explains(case, device)
+        || switch_link::explains(case, device)
+        || slow_way::explains(case, device)
+}
+
+/// What a command of a device takes at its array in some of these samples, in milliseconds, where this rule
+/// has a finding on it then.
+pub(super) fn slow_ms(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<f64> {
+    if is_told_elsewhere(case, device) {
+        return None;
+    }
+    let slow = Slow::find(case, device)?;
+    slow.spell.samples.iter().any(|sample| samples.contains(sample)).then_some(slow.davg_ms)
 }
 
 /// A device, and when it is slow.
@@ -295,7 +308,11 @@ fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut
 /// What a deeper queue does before it; nothing where a short one is found that is worth raising.
 fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let short = case.short_queue(device);
-    if short.is_some_and(|full| !case.is_slow_for_all(device, &full.spell.samples)) {
+    let is_worth = |full: &FullQueue| {
+        let samples = &full.spell.samples;
+        !case.is_slow_for_all(device, samples) && Knee::of(device, samples).is_none()
+    };
+    if short.is_some_and(|full| is_worth(&full)) {
         return case.little_room(device, samples);
     }
     let spared = "Do not raise queue depths: more commands at a slow array only wait there instead of \
@@ -491,39 +508,6 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
 
-/// What is left where an array, or the link to it, has little more to give.
-pub(super) fn ask_less(array: &ArrayFacts, samples: &[usize]) -> crate::Change {
-    if array.own_work(samples).is_some() {
-        let what = "Have the array do its own work (a rebuild, a scrub, a copy) more slowly, or when less is asked of \
-                    it: how fast it goes is set there.";
-        return changes::look(what, Vec::new()).risking(
-            "It takes longer; until a rebuild is over a further disk may not fail.",
-            "Set it back",
-        );
-    }
-    if let Some((full, both)) = array.full_controller(samples) {
-        let what = format!(
-            "Move volumes to the other controller of array {}, which works {} % of the time: make it their owner, or \
-             put VMs on a volume that it owns.",
-            array.name,
-            number(100.0 * both[2 - full])
-        );
-        return changes::look(what, Vec::new())
-            .risking("While a volume goes over its commands wait.", "Move it back");
-    }
-    let what = match array.is_held_by_its_link(samples) {
-        false => {
-            "Ask less of the array, or give it more: move or limit the busiest VMs, or add what it \
-             lacks (disks, controllers)."
-        }
-        true => {
-            "Ask less of the link to the array, or widen it: move or limit the VMs that move most \
-             bytes, or add links."
-        }
-    };
-    changes::look(what, Vec::new()).risking("Whoever is limited is slower.", "Lift the limit again")
-}
-
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
     let array = case.array(device).zip(case.array_ms(device, samples));
@@ -531,7 +515,7 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
         let paths = array
             .uneven_ports(samples)
             .and_then(|_| path_changes::use_all_links(case.host, device, case.facts, false));
-        return paths.into_iter().chain([ask_less(array, samples)]).collect();
+        return paths.into_iter().chain([less_load::of_known(array, samples)]).collect();
     }
     if array.is_some_and(|(array, ms)| is_slow_for_one(array, samples, ms)) {
         return vec![known_wait::smaller("the link to the array")];

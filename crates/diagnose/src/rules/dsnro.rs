@@ -373,15 +373,16 @@ mod tests {
 
     #[test]
     fn what_was_changed_meanwhile_is_not_proposed_again() {
-        // DSNRO is raised from 32 to 48 after half of the recording, on a device of 64.
+        // DSNRO is raised from 32 to 48 after half of the recording, on a device of 64: half as many are
+        // done again.
         let mut bench = Bench::new(10);
         let device = bench.device("naa.1", 32).depth(|sample| if sample < 5 { 32 } else { 48 });
         for vm in ["a", "b", "c", "d"] {
             let kavg = |sample| if sample < 5 { 1.86 } else { 0.83 };
             device
                 .vm(vm)
-                .iops(6_450.0)
-                .davg_when(|s| if s < 5 { 1.24 } else { 1.86 })
+                .iops_when(|s| if s < 5 { 6_450.0 } else { 9_675.0 })
+                .davg(1.24)
                 .kavg_when(kavg);
         }
         let (max_queue_depth, dsnro_at_end) = (Some(64), Some(48));

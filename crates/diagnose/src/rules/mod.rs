@@ -18,7 +18,9 @@ mod failures;
 mod host_link;
 mod host_wait;
 mod iops_limit;
+mod knee;
 mod known_wait;
+mod less_load;
 mod line_rate;
 mod noisy_neighbour;
 mod path_down;
@@ -51,6 +53,7 @@ use crate::{
 };
 
 use crowd::Crowd;
+use knee::Knee;
 pub(crate) use quick_peer::CONTRAST;
 pub(crate) use steady::EXACTLY;
 
@@ -279,7 +282,7 @@ impl Case<'_> {
                 number(davg_ms)
             )
         };
-        counts.then(|| (array_slow::ask_less(array, samples), cost()))
+        counts.then(|| (less_load::of_known(array, samples), cost()))
     }
 
     /// The full queue of a device as it is without those who wait there for their own IOPS limits: what the
@@ -334,6 +337,11 @@ impl Case<'_> {
             finding.caution = None;
             finding.do_not = vec![cost];
         }
+        if let Some(knee) = Knee::of(device, samples) {
+            finding.changes = vec![less_load::of_array()];
+            finding.caution = None;
+            finding.do_not = vec![format!("Do not raise the depth: {}.", knee.told())];
+        }
         let told = command_window::instead_of_deeper(self, device);
         let told = told.or_else(|| host_link::instead_of_deeper(self, device));
         if let Some(told) = told.or_else(|| switch_link::instead_of_deeper(self, device)) {
@@ -349,6 +357,12 @@ impl Case<'_> {
                     .into(),
             ];
         }
+    }
+
+    /// What a command of a device takes below the host, in milliseconds, where its array is found slow in some
+    /// of these samples.
+    fn slow_array_ms(&self, device: &Device<'_>, samples: &[usize]) -> Option<f64> {
+        array_slow::slow_ms(self, device, samples)
     }
 
     /// Whether an array is slow for every VM, and not known to be so for another reason than what

@@ -10,12 +10,12 @@ use super::{
     Case, Rank, Rule,
     virtual_cap::{Cap, are_at, is_kept, is_still, judge, wait_of},
 };
-use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
+use crate::{Cause, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::VirtualAdapter,
     rank: |_| Rank::Next,
-    reads: &[Flow::COUNTERS, Vdisk::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 

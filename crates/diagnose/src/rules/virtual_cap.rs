@@ -4,13 +4,15 @@
 //! the same: the number outstanding (ACTV + QUED, or rate times latency) stays at the cap,
 //! whatever happens below.
 
+use std::borrow::Cow;
+
 use counters::{Controller, Kind};
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
-use super::{Case, adapter_queue, array_qos, changes, number};
+use super::{ALIKE, Case, adapter_queue, array_qos, changes, knee::Knee, number};
 use crate::{
     Cause, Device, Evidence, Finding, Object, ObjectKind, ROUNDED, Spell, Vdisk, largest, little,
-    unrest_percent,
+    reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -166,18 +168,43 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
 }
 
 /// What is full below a virtual disk at the same time: then a deeper queue in the guest gains nothing.
-fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'static str> {
+fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<Cow<'static, str>> {
     let samples = &cap.spell.samples;
-    let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
     if case.is_array_spent(device, samples) {
-        return Some("the array does all it can, and more commands only wait there");
+        return Some("the array does all it can, and more commands only wait there".into());
     }
     if array_qos::applies(case, device) {
         return Some(
             "the rate below it stays, as when a QoS policy of the array holds it there, and more \
-             commands only wait longer then",
+             commands only wait longer then"
+                .into(),
         );
     }
+    if let Some(slow_ms) = case.slow_array_ms(device, samples) {
+        let slow_ms = number(slow_ms);
+        let told = format!("{} takes {slow_ms} ms (DAVG) already", device.flow.name);
+        return Some(format!("{told}, and more commands only wait there").into());
+    }
+    let below = full_in_host(case, device, cap).map(Cow::from);
+    let knee = || Knee::of(device, &with_fewest(device, cap));
+    below.or_else(|| knee().map(|knee| knee.told().into()))
+}
+
+/// The samples in which the array has fewest commands of a device of those in which it has as many as one disk
+/// sends at its depth.
+fn with_fewest(device: &Device<'_>, cap: &Cap<'_>) -> Vec<usize> {
+    let inside = |sample: usize| device.flow.in_flight(sample);
+    let at_depth = device.busy.iter().copied();
+    let at_depth = at_depth.filter(|&sample| inside(sample) >= Some(BELOW * f64::from(cap.limit)));
+    let least = at_depth.clone().filter_map(inside).reduce(f64::min);
+    let most = least.map(|least| ALIKE.end() * least);
+    at_depth.filter(|&sample| reaches(most, inside(sample))).collect()
+}
+
+/// The same of what is in the host.
+fn full_in_host(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'static str> {
+    let samples = &cap.spell.samples;
+    let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
     if device.full.as_ref().is_some_and(|full| is_meanwhile(&full.spell)) {
         return Some(
             "the device queue below it is full, and the wait only moves from the guest into the \

@@ -373,4 +373,19 @@ mod tests {
         vm.controller(Controller::LsiSas).sampled(|_| 29);
         bench.only(Cause::VirtualDiskCap, &Facts::default());
     }
+
+    #[test]
+    fn no_deeper_disk_is_advised_beside_an_array_that_takes_no_more() {
+        let mut bench = Bench::new(12);
+        let rate = |s: usize| 1_430.0 + 20.0 * (s % 3) as f64;
+        let vm = bench.device("naa.1", 254).vm("sql").iops_when(rate);
+        vm.davg_when(move |s| 64_000.0 / rate(s)).sampled(|_| 64);
+        let findings = bench.findings();
+        let slow = findings.iter().find(|finding| finding.cause == Cause::ArraySlow).unwrap();
+        assert!(slow.do_not[0].starts_with("Do not raise queue depths"), "{:?}", slow.do_not);
+        let at_depth = bench.first(Cause::VirtualDiskCap, &Facts::default());
+        assert!(at_depth.changes.is_empty(), "{:?}", at_depth.changes);
+        let told = "naa.1 takes 44.1 ms (DAVG) already, and more commands only wait there";
+        assert!(at_depth.do_not[0].contains(told), "{:?}", at_depth.do_not);
+    }
 }
