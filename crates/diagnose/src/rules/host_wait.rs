@@ -16,6 +16,7 @@ use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
     World, little, path_changes, reaches,
 };
+use levels::weighted_mean;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
@@ -166,12 +167,71 @@ fn is_back(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     is_back() == Some(true)
 }
 
+/// Whose commands to a device the host holds: where it holds some far longer than others, those alone.
+struct HeldBack {
+    vms: Vec<Party>,
+    /// How long, in milliseconds.
+    kavg_ms: f64,
+    /// The same of the others, where there are some.
+    others_ms: Option<f64>,
+}
+
+impl HeldBack {
+    fn of(device: &Device<'_>, samples: &[usize]) -> Option<Self> {
+        const FAR_LESS: f64 = 0.5;
+        let kavg_ms = device.flow.per_command(samples, Flow::kavg)?;
+        let of = |world: &World<'_>| world.flow.per_command(samples, Flow::kavg);
+        let worlds = device.worlds.iter().filter(|world| !world.is_system && of(world).is_some());
+        let (held, others): (Vec<&World<'_>>, Vec<_>) =
+            worlds.partition(|world| of(world) >= Some(FAR_LESS * kavg_ms));
+        let mut vms = device.tenants(samples);
+        if held.is_empty() || others.is_empty() {
+            return Some(Self { vms, kavg_ms, others_ms: None });
+        }
+        let mean_ms = |worlds: &[&World<'_>]| {
+            weighted_mean(
+                worlds.iter().map(|world| Some((of(world)?, world.flow.mean_rate(samples)?))),
+            )
+        };
+        vms.retain(|vm| held.iter().any(|world| world.owner == vm.name));
+        Some(Self { vms, kavg_ms: mean_ms(&held)?, others_ms: mean_ms(&others) })
+    }
+
+    fn sentence(&self, name: &str) -> String {
+        const NAMED: usize = 3;
+        let whose = match &self.vms[..] {
+            [] => String::new(),
+            _ if self.others_ms.is_none() => String::new(),
+            vms if vms.len() > NAMED => format!("of {} VMs ", vms.len()),
+            vms => {
+                let names: Vec<&str> = vms.iter().map(|vm| &*vm.name).collect();
+                format!("of {} ", names.join(", "))
+            }
+        };
+        let others =
+            self.others_ms.map(|ms| format!(" and those of others there for {}", number(ms)));
+        format!(
+            "Commands {whose}to {name} are held for {} ms each in the host (KAVG){}",
+            number(self.kavg_ms),
+            others.unwrap_or_default()
+        )
+    }
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (flow, name) = (&device.flow, device.flow.name);
-    let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
+    let held = HeldBack::of(device, &spell.samples)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
     let held_number = steady::held_number(case, device, spell);
-    let why = held_number.map_or("slots are free".into(), |held| {
+    let ceiling = iops_limit::nearly_reached(case, device).filter(|_| held_number.is_none());
+    let free = ceiling.map_or("slots are free".into(), |ceiling| {
+        format!(
+            "slots are free, and more wait where more come, as for an IOPS limit of about {} that the load nearly \
+             reaches, or for an array that takes no more",
+            number(ceiling)
+        )
+    });
+    let why = held_number.map_or(free, |held| {
         let or_a_limit = if held.is_sure { "" } else { ", and so may an IOPS limit of a disk" };
         format!(
             "slots are free, and never more than {} commands are out. So does an array that takes no \
@@ -179,16 +239,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             number(held.commands)
         )
     });
-    finding.sentence = format!(
-        "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
-         counters show: {why}.",
-        number(kavg)
-    );
+    finding.sentence =
+        format!("{}, for no queue that the counters show: {why}.", held.sentence(name));
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
-    let is_either = held_number.is_some_and(|held| !held.is_sure);
+    let is_either = held_number.is_some_and(|held| !held.is_sure) || ceiling.is_some();
     finding.confidence = if is_either { 0.5 } else { 0.7 } * spell.weight();
-    finding.raise_confidence = match held_number {
+    finding.raise_confidence = match held_number.map(|held| held.commands).or(ceiling) {
         Some(_) => {
             let limits = is_either.then(|| "The IOPS limits of the disks".into());
             let refusals = "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into();
@@ -199,7 +256,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             "%RDY and %CSTP of the VMs in the same window".into(),
         ],
     };
-    finding.sufferers = device.tenants(&spell.samples);
+    finding.sufferers = held.vms;
     finding.changes = vec![changes::look(
         "Look for what holds commands without a queue: reservation conflicts, BUSY and retries of \
          this device in vmkernel.log, and a host short of CPU.",

@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, Kind};
+use counters::{Counter, Kind, sorted::sort_by};
 
-use super::{Case, EITHER, Rank, Rule, changes, number, reservations::collide, steady, sufferers};
+use super::{
+    ALIKE, Case, EITHER, Rank, Rule, changes, number, reservations::collide, steady, sufferers,
+};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
-    VdiskFacts, World, is_round, largest, little, mean, reaches, unrest_percent,
+    VdiskFacts, World, is_round, largest, little, mean, quantile, reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -160,6 +162,13 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     suspects.filter_map(|suspect| judge(case, &suspect, &held(case, &suspect)?)).collect()
 }
 
+/// What is held, and when.
+struct Held {
+    spell: Spell,
+    /// The rate that is not passed, of a load that comes at random and only nearly reaches it.
+    ceiling: Option<f64>,
+}
+
 /// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands of each that do
 /// so in the VMkernel, which has none that a filter above it holds; not where shares in a full queue do the
 /// same.
@@ -169,7 +178,8 @@ pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> BTreeM
         let is_sure = |spell: &Spell| {
             known_limit(case, &suspect).is_some() || like_shares(&suspect, spell).is_none()
         };
-        let Some(spell) = held(case, &suspect).filter(is_sure) else { continue };
+        let spell = held(case, &suspect).map(|held| held.spell).filter(is_sure);
+        let Some(spell) = spell else { continue };
         let waiting = spell.mean(|s| suspect.waiting(s)).unwrap_or_default();
         let in_vmkernel = suspect.flow().and_then(|flow| spell.mean(|s| flow.waiting(s)));
         let held = held_back.entry(suspect.vm().to_owned()).or_default();
@@ -239,7 +249,28 @@ pub(super) fn is_known_on(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// The samples in which a suspect waits for no slot of the device, at a rate that is a known limit or
 /// does not move.
-fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
+fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Held> {
+    let spell = waits(case, suspect)?;
+    if matches!(known_limit(case, suspect), Some(Some(_))) || is_at_a_limit(case, suspect, &spell) {
+        return Some(Held { spell, ceiling: None });
+    }
+    let ceiling = ceiling(case, suspect, &spell).filter(|ceiling| {
+        let size_kib = suspect.size_kib(&spell.samples);
+        is_round(*ceiling) || is_round(changes::in_cost_units(*ceiling, size_kib))
+    })?;
+    Some(Held { spell, ceiling: Some(ceiling) })
+}
+
+/// The rate that a disk on a device nearly reaches, if it is no limit that anybody would set but by chance:
+/// then rows do not tell what holds it.
+pub(super) fn nearly_reached(case: &Case<'_>, device: &Device<'_>) -> Option<f64> {
+    let all = suspects(case, device).into_iter();
+    let mut unknown = all.filter(|suspect| known_limit(case, suspect).is_none());
+    unknown.find_map(|suspect| ceiling(case, &suspect, &waits(case, &suspect)?))
+}
+
+/// The samples in which a suspect waits for no slot of the device, at a rate that comes to a known limit.
+fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let device = suspect.device;
     let known = known_limit(case, suspect);
     if device.is_nfs && known.is_none() {
@@ -280,28 +311,107 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             >= Some(suspect.least_wait_ms(davg_ms));
         return (most >= Some(least) && counts).then_some(spell);
     }
-    let spell = device.spell(|sample| is_held(sample) == Some(true))?;
+    device.spell(|sample| is_held(sample) == Some(true))
+}
+
+/// Whether the rate of a suspect that waits does not move.
+fn is_at_a_limit(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
+    let device = suspect.device;
     // A rate that is held of a part of a device may stand beside what moves by chance, and beside a
     // number of the whole that stays.
-    let is_held = steady::is_held(steady::of_chance(case, &spell, |s| suspect.rate(s)));
-    let is_free = |rate: &dyn Fn(usize) -> Option<f64>| steady::is_by_chance(case, &spell, rate);
+    let is_held = steady::is_held(steady::of_chance(case, spell, |s| suspect.rate(s)));
+    let is_free = |rate: &dyn Fn(usize) -> Option<f64>| steady::is_by_chance(case, spell, rate);
     let stays =
-        || steady::held_number(case, device, &spell).is_some_and(|n| !(n.is_sure && is_held));
+        || steady::held_number(case, device, spell).is_some_and(|n| !(n.is_sure && is_held));
     if is_free(&|s| suspect.rate(s)) || !is_held && is_free(&|s| device.flow.rate(s)) || stays() {
-        return None;
+        return false;
     }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
     let unrest = unrest_percent(&rates);
-    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
+    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)));
     // A limit lets as many go in each interval, one more or less.
-    let allowed = limit(Threshold::FlatPercent).max(100.0 / commands.max(1.0));
+    let grain = 100.0 / commands.unwrap_or_default().max(1.0);
+    let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
     let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
-    let wait_ms = suspect.per_command(&spell.samples, |sample| suspect.wait_ms(sample))?;
-    let latency_ms = suspect.per_command(&spell.samples, |sample| suspect.latency_ms(sample))?;
-    let is_plain = wait_ms >= Threshold::KavgMs.info().classic.max(UNSEEN_PART * latency_ms)
-        && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
-    let by_shares = || like_shares(suspect, &spell).is_some_and(|richer| richer.is_known);
-    (is_flat && (is_plain || suspect.is_seen(&spell)) && !by_shares()).then_some(spell)
+    let wait_ms = suspect.per_command(&spell.samples, |sample| suspect.wait_ms(sample));
+    let latency_ms = suspect.per_command(&spell.samples, |sample| suspect.latency_ms(sample));
+    let classic_ms = Threshold::KavgMs.info().classic;
+    let least_ms = latency_ms.map(|latency_ms| classic_ms.max(UNSEEN_PART * latency_ms));
+    let is_plain =
+        reaches(wait_ms, least_ms) && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
+    let by_shares = || like_shares(suspect, spell).is_some_and(|richer| richer.is_known);
+    is_flat && (is_plain || suspect.is_seen(spell)) && !by_shares()
+}
+
+/// The rate that a suspect does not pass, though what is asked for comes at random and leaves it below: as
+/// many let go a second, one behind the other, make commands that come so wait as those of M/D/1 do, so rate
+/// and wait tell what they are. Other holds are told from that by three signs: the wait grows with the rate, no
+/// sample has more than that rate, and fewer commands are out beside those that wait than at other
+/// times, so that it is no number that is held.
+fn ceiling(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<f64> {
+    const ENOUGH_SAMPLES: usize = 12;
+    /// What chance makes of the estimate in as many.
+    const NEAR: f64 = 1.01;
+    let device = suspect.device;
+    let waiting = spell.mean(|sample| suspect.waiting(sample))?;
+    let busy = (waiting * (waiting + 2.0)).sqrt() - waiting;
+    let ceiling = spell.mean(|sample| suspect.rate(sample))? / busy.max(f64::MIN_POSITIVE);
+    let most = |sample: usize| {
+        Some(suspect.rate(sample)? <= NEAR * ceiling + 1.0 / case.host.interval_s(sample))
+    };
+    let is_kept = device.busy.iter().all(|&sample| most(sample) != Some(false));
+    let tells = spell.samples.len() >= ENOUGH_SAMPLES && suspect.is_seen(spell);
+    let is_number =
+        || steady::held_number(case, device, spell).is_some() || is_number(suspect, spell);
+    let is_ceiling = tells && is_kept && grows(case, suspect, spell) && !is_number();
+    (is_ceiling && device.full.is_none()).then_some(ceiling)
+}
+
+/// Whether a suspect does more in the third of the samples in which it waits longest than in the third in
+/// which it waits least: by more than chance moves the means of as many samples apart, which is half of
+/// what it moves a sample by. A wait that hardly moves is no queue's.
+fn grows(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
+    const BY_CHANCE: f64 = 0.75;
+    let of = |&sample: &usize| Some((suspect.wait_ms(sample)?, suspect.rate(sample)?));
+    let mut all: Vec<(f64, f64)> = spell.samples.iter().filter_map(of).collect();
+    sort_by(&mut all, |a, b| a.0.total_cmp(&b.0));
+    let third = all.len() / 3;
+    let (least, most) = (&all[..third], &all[all.len() - third..]);
+    let rate = |part: &[(f64, f64)]| mean(part.iter().map(|(_, rate)| Some(*rate)));
+    let wait_ms = |part: &[(f64, f64)]| mean(part.iter().map(|(wait_ms, _)| Some(*wait_ms)));
+    let is_longer = wait_ms(most) > wait_ms(least).map(|ms| ALIKE.end() * ms);
+    let grown = rate(most).zip(rate(least));
+    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)));
+    let step = rate(&all).zip(commands).map(|(rate, commands)| rate / commands.sqrt());
+    is_longer && reaches(grown.map(|(most, least)| most - least), step.map(|step| BY_CHANCE * step))
+}
+
+/// Whether as many commands of a device are out as ever at the instants at which a suspect has some
+/// waiting, as where an array takes no more [KB-QF]; also where nothing tells.
+fn is_number(suspect: &Suspect<'_>, spell: &Spell) -> bool {
+    const FEWER: f64 = 0.75;
+    let queue = &suspect.device.queue;
+    let waits = |sample: &&usize| {
+        suspect.world.is_some_and(|world| world.queue.qued.at(**sample) >= Some(1.0))
+    };
+    let beside = spell.samples.iter().filter(waits).map(|&sample| queue.actv.at(sample));
+    let most = largest(queue.actv.over(&spell.samples)).map(|most| FEWER * most);
+    let few = quantile(beside, 0.25);
+    few.is_none() || few > most
+}
+
+/// Whether another VM on the device of a suspect, with commands enough, hardly waits.
+fn waits_alone(suspect: &Suspect<'_>, spell: &Spell) -> bool {
+    const HARDLY: f64 = 0.1;
+    let samples = &spell.samples;
+    let least_ms =
+        suspect.per_command(samples, |s| suspect.wait_ms(s)).map(|wait_ms| HARDLY * wait_ms);
+    let others = suspect.device.worlds.iter().filter(|world| world.owner != suspect.vm());
+    let mut others = others.filter(|world| {
+        !world.is_system
+            && world.flow.mean_rate(samples) >= Some(suspect.device.limits.get(Threshold::BusyIops))
+    });
+    others.any(|world| world.flow.per_command(samples, Flow::qavg) <= least_ms)
 }
 
 /// A limit, what it is at the end where that is another, and the storage policy of which it is that.
@@ -321,7 +431,8 @@ fn told(limit: u32, known: &VdiskFacts) -> String {
     }
 }
 
-fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Finding> {
+fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding> {
+    let spell = &held.spell;
     let (device, flow) = (suspect.device, suspect.flow());
     let (samples, vm, name) = (&spell.samples, suspect.vm(), suspect.name());
     let rate = spell.mean(|sample| suspect.rate(sample))?;
@@ -345,12 +456,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
              {place}, at {rate_text} a second in the mean of those samples.",
             told(limit, disk)
         ),
-        None => format!(
-            "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
-             {} {}, as under an IOPS limit.",
-            device.flow.name,
-            if device.full.is_some() { "serves others sooner" } else { "has slots free" },
-        ),
+        None => as_under_a_limit(suspect, held, [&rate_text, &wait, place]),
     };
     finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
@@ -370,6 +476,8 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     ]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
+        _ if held.ceiling.is_some() && !waits_alone(suspect, spell) => 0.6,
+        _ if held.ceiling.is_some() => 0.75,
         (true, true) => 0.9,
         (false, true) => 0.75,
         (true, false) => 0.75,
@@ -390,6 +498,30 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         or_by_shares(&mut finding, vm, &richer);
     }
     Some(finding)
+}
+
+/// What is said of one that is not known, with the rate, the wait in milliseconds and the place of that.
+fn as_under_a_limit(suspect: &Suspect<'_>, held: &Held, [rate, wait, place]: [&str; 3]) -> String {
+    let (device, name) = (suspect.device, suspect.name());
+    let Some(ceiling) = held.ceiling else {
+        let what = match device.full.is_some() {
+            true => "serves others sooner",
+            false => "has slots free",
+        };
+        return format!(
+            "{name} is held to {rate} commands a second: each waits {wait} ms {place} although {} {what}, as \
+             under an IOPS limit.",
+            device.flow.name
+        );
+    };
+    let others = if waits_alone(suspect, &held.spell) { "; others there do not wait" } else { "" };
+    format!(
+        "Commands of {name} wait {wait} ms each {place} although {} has slots free, the longer the more come: \
+         {rate} a second do in the mean, and never more than about {}, as under an IOPS limit that a load which \
+         comes at random nearly reaches{others}.",
+        device.flow.name,
+        number(ceiling)
+    )
 }
 
 /// Another VM on a full queue that does as many times what a suspect does as shares make it [LAMW].
@@ -443,7 +575,7 @@ mod tests {
     use counters::Counter;
 
     use crate::{
-        Cause, Facts, Thresholds,
+        Cause, Facts, Finding, Thresholds,
         fixture::{Bench, limited},
     };
 
@@ -592,5 +724,73 @@ mod tests {
         let rate = |sample: usize| 500.0 + 90.0 * (sample % 3) as f64;
         bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).above_ms(4.0);
         assert!(bench.findings().is_empty());
+    }
+
+    /// 24 rows of Poisson arrivals that one server after the other lets go, drawn by a program of a few lines
+    /// that knows no rule: commands a second, their wait in milliseconds, and how many are out and
+    /// wait at the instants. At 279 a second and one every 1/300 s, before an array of 5 ms; and at 760
+    /// before one that takes 4 of 5 ms, and refuses what is more.
+    type Rows = ([f64; 24], [f64; 24], [u32; 24], [u32; 24]);
+    const NEAR_A_LIMIT: Rows = (
+        [
+            286.2, 286.0, 280.0, 279.0, 278.0, 281.4, 269.2, 281.0, 279.4, 287.0, 282.0, 283.4,
+            272.2, 270.0, 290.8, 264.6, 293.4, 290.0, 281.0, 293.8, 276.6, 278.4, 279.8, 292.6,
+        ],
+        [
+            20.5, 36.2, 17.7, 21.2, 21.5, 17.6, 14.6, 20.7, 16.8, 18.1, 25.7, 20.2, 14.5, 15.7,
+            31.6, 14.7, 31.8, 37.3, 20.4, 55.8, 19.5, 21.2, 30.7, 47.9,
+        ],
+        [2, 1, 2, 0, 1, 3, 0, 1, 3, 2, 2, 1, 0, 1, 1, 2, 1, 0, 1, 2, 1, 4, 1, 2],
+        [9, 19, 3, 12, 6, 4, 6, 7, 9, 2, 5, 8, 0, 1, 9, 2, 19, 0, 28, 5, 2, 2, 19, 3],
+    );
+    const REFUSED: Rows = (
+        [
+            758.2, 744.6, 756.8, 767.0, 742.4, 753.4, 759.2, 752.6, 743.8, 749.2, 763.0, 759.6,
+            771.6, 762.4, 774.8, 758.2, 780.6, 763.2, 780.6, 753.4, 767.2, 746.0, 766.2, 781.4,
+        ],
+        [
+            26.2, 16.0, 16.5, 19.8, 12.8, 23.6, 13.9, 16.1, 17.1, 14.2, 28.0, 28.8, 12.5, 32.4,
+            49.6, 16.5, 19.6, 16.9, 33.3, 15.1, 25.1, 9.8, 16.5, 39.7,
+        ],
+        [0, 4, 2, 4, 4, 4, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 4, 4, 4, 4, 4, 4, 4],
+        [0, 6, 0, 0, 34, 7, 0, 0, 25, 43, 10, 1, 20, 31, 33, 0, 0, 30, 46, 30, 0, 5, 0, 15],
+    );
+
+    fn at_random((rates, waits_ms, out, queued): &'static Rows, has_another: bool) -> Vec<Finding> {
+        let mut bench = Bench::new(24);
+        let device = bench.device("naa.1", 64);
+        let vm = device.vm("held").iops_when(|s| rates[s]).davg(5.0).kavg_when(|s| waits_ms[s]);
+        vm.sampled(|s| out[s]).queued(|s| queued[s]);
+        if has_another {
+            let rate = |s: usize| 700.0 + 20.0 * ((s * 7 % 5) as f64 - 2.0);
+            device.vm("free").iops_when(rate).davg(5.0).kavg(0.02).sampled(|s| [3, 5, 2, 4][s % 4]);
+        }
+        bench.findings()
+    }
+
+    #[test]
+    fn a_load_that_comes_at_random_near_its_limit_shows_the_limit() {
+        for (has_another, least) in [(true, 0.7), (false, 0.55)] {
+            let findings = at_random(&NEAR_A_LIMIT, has_another);
+            let [found] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((found.cause, &*found.at.name), (Cause::IopsLimit, "held:scsi0:1"));
+            assert!(found.sentence.contains("never more than about 300"), "{}", found.sentence);
+            assert_eq!(found.sentence.contains("others there do not wait"), has_another);
+            assert!((least..0.8).contains(&found.confidence), "{}", found.confidence);
+            let names: Vec<&str> = found.sufferers.iter().map(|vm| &*vm.name).collect();
+            assert_eq!(names, ["held"]);
+        }
+    }
+
+    #[test]
+    fn an_array_that_refuses_what_comes_at_random_is_no_limit() {
+        for has_another in [false, true] {
+            let findings = at_random(&REFUSED, has_another);
+            let [found] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!(found.cause, Cause::HostWait);
+            let names: Vec<&str> = found.sufferers.iter().map(|vm| &*vm.name).collect();
+            assert_eq!(names, ["held"]);
+            assert_eq!(found.sentence.contains("those of others there for 0.02"), has_another);
+        }
     }
 }
