@@ -18,8 +18,8 @@ use super::{
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
-        ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, is_surely_exact,
-        may_be_regulated, rates, settled, spread,
+        ENOUGH_SAMPLES, EXACTLY, is_closed, is_exact, is_paced, is_regulated, is_steady,
+        is_surely_exact, may_be_regulated, rates, settled, spread,
     },
 };
 use crate::{
@@ -257,12 +257,14 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         return None;
     }
     let faster = own.or(peer).or_else(follows)?;
-    // A full queue holds the number at the array, and with it the rate.
-    let is_set = stands && is_still && is_round_within(rate, EXACTLY) && device.full.is_none();
+    // A full queue holds the number at the array, and with it the rate; what is only asked for comes when it is due.
+    let is_closed = is_closed(device, &spell);
+    let is_round = is_still && is_closed && is_round_within(rate, EXACTLY);
+    let is_set = stands && is_round && device.full.is_none();
+    let is_regulated = is_closed && is_regulated(case, device, &spell);
     let is_still_while_inside_moves =
         stays && inside >= SPREAD || moved <= EXACT && inside >= MOVES;
-    let signs =
-        [is_still_while_inside_moves, is_narrow, is_regulated(case, device, &spell), is_set];
+    let signs = [is_still_while_inside_moves, is_narrow, is_regulated, is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
         _ if few => EITHER,
@@ -301,7 +303,9 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     };
     let in_a_crowd = || {
         let spell = held(2.0 * CROWD)?;
-        let is_held = |spell: &Spell| may_be_regulated(case, device, spell);
+        // A rate that is only asked for is as steady: then commands come when they are due.
+        let is_held =
+            |spell: &Spell| may_be_regulated(case, device, spell) && is_closed(device, spell);
         if let Some(spell) = settled(flow, spell.clone()).filter(is_held) {
             let faster = quicker(&spell);
             return Some((spell, faster));
@@ -313,6 +317,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     let (spell, faster) = in_a_crowd().or_else(burst)?;
     let is_set = spell.samples.len() >= ENOUGH_SAMPLES;
     let is_round = is_round_within(flow.mean_rate(&spell.samples)?, EXACTLY);
+    let certainty = if is_round && faster.is_some() { 0.55 } else { EITHER };
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
         || iops_limit::applies(case, device);
@@ -324,7 +329,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         beside: false,
         policy: None,
         link: None,
-        certainty: if is_round { 0.55 } else { EITHER },
+        certainty,
     })
 }
 
