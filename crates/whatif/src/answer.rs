@@ -8,8 +8,9 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, Habit,
     cost::unit_kib,
-    found, held, laws,
+    found, freed, held, laws,
     number::number,
+    pieces,
     question::{Asked, Limited},
     rows::ROUNDING_MS,
     run::{Figure, Figures, Key},
@@ -175,10 +176,13 @@ pub(crate) fn answer(
     if let Some(limited) = asked.limited {
         let model = (calibrated, arrays);
         laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
+        freed::hold(keys, calibrated, (limited, &asked), &mut rows);
         doubts.extend(held::doubt(calibrated));
     }
     found::hold(keys, (calibrated, arrays), &asked, &mut rows);
     doubts.extend(found::doubt((calibrated, arrays), &asked));
+    pieces::hold(keys, calibrated, asked.settings, &mut rows);
+    doubts.extend(pieces::doubt(calibrated, asked.settings));
     laws::hold_to_whole(keys, calibrated, &mut rows);
     doubts.extend(asked.limited.iter().flat_map(Limited::doubts));
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));

@@ -51,6 +51,13 @@ impl DeviceCalibration {
         self.guests.iter().any(|guest| guest.throttled_at_iops.is_some())
     }
 
+    /// How many VMs send to it.
+    pub(crate) fn vms(&self) -> f64 {
+        let is_first =
+            |&at: &usize| self.guests[..at].iter().all(|guest| guest.vm != self.guests[at].vm);
+        (0..self.guests.len()).filter(is_first).count() as f64
+    }
+
     /// Whether next to all that is outstanding waits for rates that the array holds disks to.
     pub(crate) fn is_mostly_held(&self) -> bool {
         const MOST: f64 = 0.8;
@@ -111,6 +118,10 @@ pub struct GuestCalibration {
     /// The same rate by level of load; nothing where the array does not hold it.
     #[serde(skip)]
     pub(crate) throttled: Vec<f64>,
+    /// The most commands a second that it was seen to do, where nothing shows that it wants more: its rate may be
+    /// its own, and as many outstanding as it lets there be.
+    #[serde(skip)]
+    pub(crate) content_at_iops: Option<f64>,
     /// Its bursts that are shorter than a sample, where it sends in some.
     #[serde(skip)]
     pub(crate) bursts: Option<Bursts>,
@@ -129,10 +140,14 @@ const SHORT: f64 = 0.1;
 /// Samples beside the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Others<'a> {
+    /// Those in which slots are free.
+    pub(crate) free: &'a [usize],
     /// Those of the same load under another depth, if the recording has any.
     pub(crate) regimes: &'a [usize],
     /// All with load.
     pub(crate) all: &'a [usize],
+    /// Those of commands like the window's.
+    pub(crate) like: &'a [usize],
 }
 
 /// What is known of a guest's device when the guest is looked at.
@@ -203,11 +218,15 @@ impl GuestCalibration {
                 None => known,
             }
         };
+        let habit = Habit::of(pause_ms, gavg_ms);
+        let is_bound = capped_at.is_none() && !is_held && !tenant.is_system && habit != Habit::Open;
+        let content_at_iops =
+            if is_bound { content_at(row, window, others, pause_ms.0) } else { None };
         Some(Self {
             vm: tenant.vm.clone(),
             disk: tenant.disk.clone(),
             controller: tenant.controller,
-            habit: Habit::of(pause_ms, gavg_ms),
+            habit,
             pause_ms,
             outstanding,
             iops,
@@ -223,6 +242,7 @@ impl GuestCalibration {
             waits_for_slots: held.is_none() && place.is_full && place.has_most_slots,
             throttled_at_iops,
             throttled,
+            content_at_iops,
             bursts: Bursts::of(tenant, window, (place.slots, place.interval_s)),
             vscsistats: None,
             never_rests: false,
@@ -231,6 +251,11 @@ impl GuestCalibration {
 }
 
 impl GuestCalibration {
+    /// Whether its rate may be its own.
+    pub(crate) fn may_come(&self) -> bool {
+        self.habit == Habit::Open || self.content_at_iops.is_some()
+    }
+
     /// Whether all of its commands are known to be as large as their mean.
     pub(crate) fn is_of_one_size(&self) -> bool {
         self.size_kib.is_some() && self.units[0] >= self.units[1]
@@ -279,6 +304,32 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
     busy.len() >= SAMPLES
         && (PACED..=CHANCE).contains(&(rate * rate * commands))
         && latency >= MORE * rate
+}
+
+/// The most that a guest was seen to do, in commands a second, where that may be all that it wants: what comes at a
+/// rate of its own with so many outstanding at most (`rate_iops` with `iodepth` of fio) has always as many while it
+/// gets less, and no more than its rate where it could have it. Nothing where threads are seen to pause, or where
+/// it kept its number outstanding beside the window while slots were free: there it waited for its answers.
+fn content_at(row: &Row<'_>, window: &[usize], others: Others<'_>, pause_ms: f64) -> Option<f64> {
+    if pause_ms > 0.0 || waits_for_answers(row, others.free) {
+        return None;
+    }
+    let most = |samples: &[usize]| row.largest(samples, Row::rate).unwrap_or_default();
+    Some(most(window).max(most(others.like)))
+}
+
+/// Whether at every instant as many commands of a guest are there as on average around it, as where threads wait for
+/// their answers and none pauses.
+fn waits_for_answers(row: &Row<'_>, samples: &[usize]) -> bool {
+    /// Part by which the number of an instant may differ, beside what is printed of latency.
+    const LIKE: f64 = 0.01;
+    let is_still = |&s: &usize| {
+        let (present, stands) = (row.present(s)?, row.outstanding(s)?);
+        let grain = LIKE * stands + row.rate(s)? * ROUNDING_S;
+        Some(stands > 0.5 && (present - stands).abs() <= grain)
+    };
+    let still: Vec<bool> = samples.iter().filter_map(is_still).collect();
+    still.len() >= SAMPLES && still.iter().all(|is| *is)
 }
 
 /// How long its threads pause at most, in milliseconds, by how many commands are there at the instants of the

@@ -46,10 +46,15 @@ pub(crate) fn hold(
     let may_refuse = asked.may_throttle && !is_known;
     let spanned = rows.to_vec();
     let is_refused = hold_to_laws(keys, (rounding, may_refuse), rows);
-    if asked.is_mixed {
+    // Who sends at a rate waits in the array with all others then, and in the host it had its turn among few.
+    let comes = |of: &&DeviceCalibration| of.vms() > 1.0 && of.guests.iter().any(|g| g.may_come());
+    let is_shifted = calibrated.iter().any(|of| comes(&of));
+    for (row, own) in rows.iter_mut().zip(spanned) {
         // A deeper queue that lets dearer commands in may give fewer.
-        for (row, own) in rows.iter_mut().zip(spanned) {
+        if asked.is_mixed {
             (row.low, row.high) = (row.low.min(own.low), row.high.max(own.high));
+        } else if is_shifted && row.unit == "ms" {
+            row.high = row.high.max(own.high);
         }
     }
     if !is_known {
@@ -332,10 +337,13 @@ fn hold_to_slots(
         let is_own = |key: &Key| {
             key.object == device.device || device.guests.iter().any(|guest| guest.vm == key.object)
         };
+        // Who has more of the slots than others in a burst has as many as any then.
+        let vms = device.vms();
         for (key, row) in keys.iter().zip(rows.iter_mut()).filter(|(key, _)| is_own(key)) {
             let Some(captured) = key.captured else { continue };
             if asked.is_bursty && key.is(Counter::Commands) {
-                row.low = row.low.min(captured * (1.0 - key.chance) * slots / in_use);
+                let part = if key.is_device() { 1.0 } else { 1.0 / vms };
+                row.low = row.low.min(captured * (1.0 - key.chance) * slots / in_use * part);
             } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
                 row.high = row.high.max(captured + lost * asked.span_ms / 2.0);
             }

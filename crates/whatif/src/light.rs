@@ -75,6 +75,9 @@ impl Light {
         let (quick_reads, slow_reads) = (Kind::of(&reads, light)?, Kind::of(&reads, load)?);
         let reads = slow_reads.alone(&quick_reads, passed)?;
         let (quick_writes, slow_writes) = (Kind::of(&writes, light), Kind::of(&writes, load));
+        if is_refuted([&quick_reads, &slow_reads], [quick_writes.as_ref(), slow_writes.as_ref()]) {
+            return None;
+        }
         let share = |reads: &Kind, writes: &Option<Kind>| {
             let writes = writes.as_ref().map_or(0.0, |writes| writes.rate);
             writes / (reads.rate + writes)
@@ -99,6 +102,23 @@ impl Light {
             most_ms: is_alike.then_some(alone_ms + bytes_ms),
         })
     }
+}
+
+/// Whether the lighter load did more a second than the heavier one could cost, were its commands as dear beside those
+/// as their bytes, and a write six reads (RAID-6; reference `array-and-control.md`, section 7.2): more outstanding do
+/// no less of the work, so it was work of another kind (sequential), or the array does something else besides now.
+fn is_refuted(
+    [quick_reads, slow_reads]: [&Kind; 2],
+    [quick_writes, slow_writes]: [Option<&Kind>; 2],
+) -> bool {
+    /// Reads that a write is at most.
+    const WRITE: f64 = 6.0;
+    /// What chance does, as a factor.
+    const FALLS: f64 = 1.1;
+    let quick = quick_reads.rate + quick_writes.map_or(0.0, |writes| writes.rate);
+    let bytes = |slow: &Kind| (slow.kib / quick_reads.kib).max(1.0);
+    let writes = slow_writes.map_or(0.0, |writes| writes.rate * WRITE * bytes(writes));
+    quick > FALLS * (slow_reads.rate * bytes(slow_reads) + writes)
 }
 
 impl Kind {

@@ -72,6 +72,26 @@ pub(crate) fn is_unlike_a_queue(seen: &[f64], inside: f64) -> bool {
     empty > usual + error(usual * (1.0 - usual)) || active > inside + error(inside * (1.0 + inside))
 }
 
+/// Whether instants show another load than there is between them, each time the same way: then it comes and goes in
+/// step with the samples. `instants` are the commands present at each, and their mean number around it.
+fn is_in_step(instants: &[(f64, f64)]) -> bool {
+    /// Standard errors of the mean of the differences, by how these vary themselves.
+    const ERRORS: f64 = 3.5;
+    /// Instants that are enough to tell.
+    const INSTANTS: usize = 5;
+    /// The part of the mean number that counts, and so many commands besides, which are what is printed.
+    const COUNTS: [f64; 2] = [0.05, 0.1];
+    let of =
+        |of: &dyn Fn(f64, f64) -> f64| mean(instants.iter().map(|&(n, mean)| Some(of(n, mean))));
+    let (Some(apart), Some(stands)) = (of(&|n, mean| n - mean), of(&|_, mean| mean)) else {
+        return false;
+    };
+    let squares = of(&|n, mean| (n - mean - apart).powi(2)).unwrap_or_default();
+    let free = instants.len().saturating_sub(1).max(1) as f64;
+    instants.len() >= INSTANTS
+        && apart.abs() > ERRORS * (squares / free).sqrt() + COUNTS[0] * stands + COUNTS[1]
+}
+
 impl Tenant<'_> {
     /// The most commands that it has outstanding, however long they take.
     pub(crate) fn outstanding_at_most(&self) -> f64 {
@@ -95,6 +115,25 @@ impl Tenant<'_> {
         let is_less =
             |a: (f64, f64), b: (f64, f64)| a.0 < (1.0 - CHANCE) * b.0 && a.1 < (1.0 - CHANCE) * b.1;
         then.0 >= RATE_MIN && !is_less(then, now) && !is_less(now, then)
+    }
+
+    /// Of these samples those with commands like a window's, as far as reads and sizes tell.
+    pub(crate) fn like(&self, samples: &[usize], window: &[usize]) -> Vec<usize> {
+        /// By how much the share of reads differs at most.
+        const READS: f64 = 0.05;
+        /// And the size, as a factor.
+        const SIZES: f64 = 1.1;
+        let of = |samples: &[usize]| (self.row.read_share(samples), self.row.size_kib(samples));
+        let (reads, kib) = of(window);
+        let is_near = |one: Option<f64>, other: Option<f64>, near: &dyn Fn(f64, f64) -> bool| {
+            one.zip(other).is_none_or(|(one, other)| near(one, other))
+        };
+        let is_like = |s: &&usize| {
+            let (own_reads, own_kib) = of(&[**s]);
+            is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS)
+                && is_near(kib, own_kib, &|a, b| a.max(b) <= SIZES * a.min(b))
+        };
+        samples.iter().filter(is_like).copied().collect()
     }
 
     /// Whether much of what it has outstanding waits in the VMkernel.
@@ -489,6 +528,15 @@ impl<'a> Device<'a> {
         inside.is_some_and(|inside| is_unlike_a_queue(&seen, inside))
     }
 
+    /// Whether the instants of the samples show another load than there is between them: what is told of instants
+    /// (ACTV, QUED, DQLEN) is not of the time between then, which Little's law tells.
+    pub(crate) fn hides_load(&self, samples: &[usize]) -> bool {
+        let both =
+            |&s: &usize| Some((self.actv.at(s)? + self.qued.at(s)?, self.row.outstanding(s)?));
+        let instants: Vec<(f64, f64)> = samples.iter().filter_map(both).collect();
+        !self.is_nfs && is_in_step(&instants)
+    }
+
     /// Whether its depth while VMs compete is in no sample, though they do: it is told of instants at which
     /// their load rests, and nobody competes [S1].
     pub(crate) fn hides_dsnro(&self, samples: &[usize]) -> bool {
@@ -502,7 +550,7 @@ impl<'a> Device<'a> {
         };
         !self.is_nfs
             && self.vms() > 1
-            && self.rests(samples)
+            && (self.rests(samples) || self.hides_load(samples))
             && waits() == Some(true)
             && !self.depths(samples).is_none_or(is_seen)
     }

@@ -111,7 +111,8 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
     };
     let busy: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
     let (like, other): (Vec<usize>, Vec<usize>) = busy.iter().partition(|&s| is_like(s));
-    let samples = if like.is_empty() { &busy } else { &like };
+    let samples = if like.is_empty() { busy } else { like.clone() };
+    let samples = of_one_kind(parts, samples, window);
     let points = |bursts: bool| -> Vec<Point> {
         settled(samples.iter().filter_map(|&s| point(parts, s, bursts)).collect())
     };
@@ -133,6 +134,32 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
         true => array.or_in_bursts(in_bursts()),
         false => array,
     }
+}
+
+/// Of samples of like commands those that one array in one state can have answered beside the window's: of what is
+/// lighter than that, or heavier, all go where they do not go on from it. Reads and sizes do not tell random commands
+/// from sequential ones, nor an array that is being rebuilt.
+fn of_one_kind(parts: &[Part<'_>], samples: Vec<usize>, window: &[usize]) -> Vec<usize> {
+    let of = |samples: &[usize]| -> Vec<(usize, Point)> {
+        samples.iter().filter_map(|&s| Some((s, point(parts, s, false)?))).collect()
+    };
+    let whole = |of: &[(usize, Point)]| -> Option<Point> {
+        let points: Vec<Point> = of.iter().map(|(_, point)| *point).collect();
+        (!points.is_empty()).then(|| merged(&points))
+    };
+    let (inside, beside): (Vec<usize>, Vec<usize>) =
+        samples.iter().partition(|sample| window.contains(sample));
+    let Some(now) = whole(&of(&inside)) else { return samples };
+    let (lighter, heavier): (Vec<_>, Vec<_>) =
+        of(&beside).into_iter().partition(|(_, point)| point.outstanding <= now.outstanding);
+    let mut out: Vec<usize> = Vec::new();
+    if whole(&lighter).is_some_and(|then| !goes_on(&then, &now)) {
+        out.extend(lighter.iter().map(|(sample, _)| *sample));
+    }
+    if whole(&heavier).is_some_and(|then| !goes_on(&now, &then)) {
+        out.extend(heavier.iter().map(|(sample, _)| *sample));
+    }
+    samples.into_iter().filter(|sample| !out.contains(sample)).collect()
 }
 
 /// Without the intervals in which the load changed: their means are of two loads, and no array

@@ -115,7 +115,8 @@ pub(crate) fn guests(
     let regimes = device.regimes(&own);
     // Whose VMs come or go may have another load then.
     let alike = device.alike(&regimes, &own);
-    let others = Others { regimes: &alike, all: &device.beside(&own) };
+    let beside = device.beside(&own);
+    let free: Vec<usize> = beside.iter().copied().filter(|&s| !device.is_full(&[s])).collect();
     let asked = depth_asked(settings, &device.name);
     let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
     let is_between = asked.map(f64::from).is_some_and(|asked| {
@@ -138,6 +139,8 @@ pub(crate) fn guests(
             is_between,
             is_limited: is_limit && settings.iter().any(|set| set.vm() == Some(&*tenant.vm)),
         };
+        let like = tenant.like(&beside, &own);
+        let others = Others { free: &free, regimes: &alike, all: &beside, like: &like };
         let guest = GuestCalibration::of(tenant, window, levels, others, place)?;
         Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
             Some(counted) => counted.add_to(guest),

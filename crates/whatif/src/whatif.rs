@@ -121,7 +121,9 @@ impl<'a> Model<'a> {
         busy.extend(devices[1..].iter().flat_map(|device| device.busy(&window)));
         busy.sort_unstable();
         busy.dedup();
-        for device in devices.iter_mut().filter(|device| device.rests(&busy)) {
+        for device in
+            devices.iter_mut().filter(|device| device.rests(&busy) || device.hides_load(&busy))
+        {
             device.resting.clone_from(&busy);
         }
         let levels = levels(&devices, &busy);
@@ -542,8 +544,7 @@ impl<'a> Model<'a> {
             Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), allocation } => {
                 let is_set = matches!(allocation, AllocationChange::Limit(Some(_)));
                 let held = is_set.then(|| self.held(vm, changed)).flatten();
-                let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
-                let is_held = guests.any(|guest| guest.held_at_iops.is_some());
+                let is_held = self.is_held(vm);
                 let most_iops = is_set.then(|| self.most_iops(vm, changed));
                 let (paced, waits) = (self.paced(vm, changed), self.waits(vm));
                 let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
@@ -579,6 +580,13 @@ impl<'a> Model<'a> {
         };
         weighted_mean(self.guests_of(vm).filter_map(part).map(Some))
             .map_or(0.0, |part| part.clamp(0.0, 0.9))
+    }
+
+    /// Whether a VM is seen to wait for a limit, and for no bursts of itself or of others.
+    fn is_held(&self, vm: &str) -> bool {
+        let mut each = self.devices.iter().zip(&self.calibrated);
+        let is_its = |guest: &GuestCalibration| guest.vm == vm && guest.held_at_iops.is_some();
+        each.any(|(device, of)| device.resting.is_empty() && of.guests.iter().any(is_its))
     }
 
     /// What the limits of a VM's disks let through at most.

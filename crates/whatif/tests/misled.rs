@@ -1,0 +1,202 @@
+//! Hosts of which a recording says less than it seems to: bursts in step with its samples, rates of a guest's own
+//! behind a full queue, a quiet hour of another kind, commands that are cut. The truth is the same host with the
+//! change.
+
+#[path = "common/asked.rs"]
+mod asked;
+#[path = "common/changed.rs"]
+mod changed;
+
+use asked::{question, recorded};
+use changed::changed;
+use counters::{Counter, Kind, Recording};
+use diagnose::Facts;
+use whatif::{Model, Verdict};
+
+/// The only device of these hosts.
+const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
+
+const FLASH: &str = "servers = 48\nservice = \"0.5ms\"\nspread = \"lognormal\"\nvariation = 1.0\nround_trip = \"50us\"";
+const ROOMY: &str = "servers = 400\nservice = \"1ms\"\nround_trip = \"50us\"";
+const SPINDLES: &str = "spindles = 24\nservice = \"5ms\"\nraid = \"10\"\nround_trip = \"200us\"";
+const FULL: &str = "curve = [[1, \"0.3ms\"], [32, \"0.6ms\"]]";
+const SEEKS: &str =
+    "spindles = 12\nraid = \"10\"\ndisk = { rpm = 10000, size = \"600g\" }\nround_trip = \"200us\"";
+
+/// Half a second on and half a second off: over at every sample.
+const BURSTS: &str = "on = \"500ms\"\noff = \"500ms\"";
+
+/// A host with an array, a driver's depth of `depth` and a DSNRO of 32, and what VMs send: `quiet` until 20 s, and
+/// the load in question.
+struct Host {
+    array: &'static str,
+    depth: u32,
+    loads: &'static [(&'static str, &'static str)],
+    /// The first sample in question.
+    from: usize,
+    line: &'static str,
+}
+
+impl Host {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "title = \"a test\"\nduration = \"60s\"\nsample = \"2s\"\n[array.one]\n{}\n\
+             [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = {}\n\
+             [datastore.ds]\ndevice = \"{DEVICE}\"\ndsnro = 32\n",
+            self.array, self.depth
+        );
+        for vm in ["sql", "web"] {
+            if self.loads.iter().any(|(name, _)| *name == vm) {
+                text += &format!(
+                    "[vm.{vm}]\nguest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n\
+                     [vm.{vm}.disk.\"scsi0:0\"]\ndatastore = \"ds\"\nadapter = \"pvscsi\"\n"
+                );
+            }
+        }
+        for (index, (vm, load)) in self.loads.iter().enumerate() {
+            let load = load.replace("BURSTS", BURSTS);
+            text += &format!("[[workload]]\nvm = \"{vm}\"\nname = \"{vm}{index}\"\n{load}\n");
+        }
+        text
+    }
+
+    /// Asks its recording, and holds each rate and the latency of the device against the truth.
+    fn check(&self) -> Verdict {
+        let (text, line) = (self.text(), self.line.replace("DEVICE", DEVICE));
+        let recording = recorded(&text);
+        let question = question(&line, (recording.times_ms[self.from], i64::MAX), 20_000.0);
+        let facts = Facts::default();
+        let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+        let truth = changed(&text, &line);
+        for row in &answer.simulated.rows {
+            let Some(own) = figure(&truth, &row.object, row.counter, self.from + 1) else {
+                continue;
+            };
+            // Half a per cent and two standard errors of a rate over so many seconds.
+            let rate = figure(&truth, &row.object, "CMDS/s", self.from + 1).unwrap_or(1.0);
+            let slack = (0.005 + 2.0 / (rate * 40.0).sqrt()) * own;
+            let is_in = row.low - slack <= own && own <= row.high + slack;
+            assert!(is_in, "{line}\n{text}\n{} {}: {own}\n{answer:?}", row.object, row.counter);
+        }
+        answer.verdict
+    }
+}
+
+/// What a device or a VM did from a sample on.
+fn figure(of: &Recording, object: &str, counter: &str, from: usize) -> Option<f64> {
+    let device = of.find(Kind::Device, object);
+    let id = device.or_else(|| of.find(Kind::VirtualDisk, &format!("{object}:scsi0:0")))?;
+    let rates = &of.series(id, Counter::Commands)?[from..];
+    let all: f64 = rates.iter().sum();
+    match counter {
+        "CMDS/s" => Some(all / rates.len() as f64),
+        "GAVG/cmd" if device.is_some() => {
+            let took = &of.series(id, Counter::GuestLatency)?[from..];
+            Some(rates.iter().zip(took).map(|(rate, ms)| rate * ms).sum::<f64>() / all)
+        }
+        _ => None,
+    }
+}
+
+const DSNRO: &str = "storage core device set -d DEVICE -O 64";
+const SHORTER: &str = "storage core device set -d DEVICE -m 16";
+const WEB: &str = "web: DiskLimitIOPerSecond 4000";
+const SQL: &str = "sql: DiskLimitIOPerSecond 5000";
+
+#[test]
+fn bursts_in_step_with_the_samples_hide_what_competes() {
+    const STEADY: &[(&str, &str)] = &[("sql", "threads = 16"), ("web", "threads = 32\nBURSTS")];
+    const BOTH: &[(&str, &str)] =
+        &[("sql", "threads = 24\nBURSTS"), ("web", "threads = 40\nBURSTS")];
+    for (array, depth, loads, line) in [
+        (FLASH, 64, STEADY, DSNRO),
+        (FLASH, 64, STEADY, WEB),
+        (SPINDLES, 128, STEADY, DSNRO),
+        (ROOMY, 32, STEADY, SQL),
+        (ROOMY, 32, STEADY, WEB),
+        (ROOMY, 32, STEADY, "web: DiskLimitIOPerSecond 9000"),
+        (FLASH, 32, &[("sql", "threads = 8"), ("web", "threads = 64\nBURSTS")], SHORTER),
+        (FLASH, 64, BOTH, WEB),
+        (FLASH, 64, BOTH, DSNRO),
+    ] {
+        let host = Host { array, depth, loads, from: 0, line };
+        let verdict = host.check();
+        let is_sure = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
+        assert!(!is_sure, "{verdict:?}\n{line}\n{}", host.text());
+    }
+}
+
+#[test]
+fn a_rate_of_its_own_behind_a_full_queue_may_want_no_more() {
+    for (array, loads, from, line) in [
+        (FLASH, &[("sql", "threads = 32\nrate = 24000"), ("web", "threads = 64")], 0, WEB),
+        (FLASH, &[("sql", "threads = 32\nrate = 24000"), ("web", "threads = 64")], 0, DSNRO),
+        (
+            FLASH,
+            &[("sql", "threads = 32\nrate = 18000"), ("web", "threads = 64\nstart = \"20s\"")],
+            11,
+            WEB,
+        ),
+        (
+            ROOMY,
+            &[("sql", "threads = 32\nrate = 15000"), ("web", "threads = 64\nstart = \"20s\"")],
+            11,
+            WEB,
+        ),
+        (
+            FLASH,
+            &[
+                ("sql", "arrival = \"poisson\"\nrate = 20000\noutstanding = 32"),
+                ("web", "threads = 64\nstart = \"20s\""),
+            ],
+            11,
+            WEB,
+        ),
+        (
+            FULL,
+            &[
+                ("sql", "arrival = \"poisson\"\nrate = 30000\noutstanding = 32"),
+                ("web", "threads = 64"),
+            ],
+            0,
+            WEB,
+        ),
+    ] as [(_, &'static [(&str, &str)], _, _); 6]
+    {
+        Host { array, depth: 64, loads, from, line }.check();
+    }
+}
+
+#[test]
+fn who_kept_its_number_while_slots_were_free_wants_more() {
+    // Eight threads, and then 48 that fill the queue: what they get is no rate of their own.
+    let loads = &[("sql", "threads = 8\nstop = \"20s\""), ("sql", "threads = 48\nstart = \"20s\"")];
+    let verdict = Host { array: ROOMY, depth: 32, loads, from: 11, line: SHORTER }.check();
+    assert_eq!(verdict, Verdict::Identified);
+}
+
+#[test]
+fn a_quiet_hour_that_did_more_tells_nothing_of_the_busy_one() {
+    for line in [SHORTER, "system module parameters set -m qlnativefc -p ql2xmaxqdepth=64"] {
+        let loads = &[
+            ("sql", "threads = 4\naccess = \"sequential\"\nstop = \"20s\""),
+            ("sql", "threads = 48\nworking_set = \"500g\"\nstart = \"20s\""),
+        ];
+        let verdict = Host { array: SEEKS, depth: 32, loads, from: 11, line }.check();
+        assert_eq!(verdict, Verdict::CannotTell, "{line}");
+    }
+}
+
+#[test]
+fn pieces_of_a_command_may_cost_their_part_or_as_much_as_the_whole() {
+    for array in [
+        "servers = 32\nservice = \"0.3ms\"\nper_kib = \"4us\"\nround_trip = \"50us\"",
+        "curve = [[1, \"0.5ms\"], [32, \"1ms\"], [128, \"3ms\"]]\ncurve_size = \"4k\"\nper_kib = \"2us\"",
+        SPINDLES,
+        FLASH,
+    ] {
+        let loads = &[("sql", "threads = 16\nsize = \"512k\"")];
+        let line = "system settings advanced set -o /Disk/DiskMaxIOSize -i 128";
+        Host { array, depth: 64, loads, from: 0, line }.check();
+    }
+}
