@@ -9,7 +9,7 @@
 //! because N equal servers answer in R(n) = S * (1 + (n - 1) / N), a straight line.
 //!
 //! ```text
-//!   ms |           / least: the rate stands still
+//!   ms |           / least: the rate stands still, or the line gets steeper
 //!      |         _/ ___ best: the line goes on
 //!      |      .-*=----- most: latency stands still, or the line gets flatter
 //!      |  .-*'
@@ -33,8 +33,10 @@ const KNOWN: f64 = 0.5;
 const NEIGHBOURHOOD: f64 = 5.0;
 /// Standard errors on each side of the slope.
 const ERRORS: f64 = 2.0;
-/// How much steeper, as a factor, the line may be below what was seen.
+/// How much steeper, as a factor, the line may become beyond what was seen.
 const STEEPER: f64 = 1.5;
+/// And at least by so much, as an elasticity: a knee may be near where latency hardly rises yet.
+const NEAR: f64 = 0.25;
 /// How much flatter: spindles that sort their commands gain with depth [section 7.2: q^0.24].
 const FLATTER: f64 = 0.7;
 /// What the fastest spindle takes on average to turn to a block, in milliseconds [section 7.2]: what
@@ -234,8 +236,8 @@ impl ArrayCalibration {
             ),
             Seen::Knee => format!(
                 "Beyond the {most} commands that were outstanding at the array of {devices}, \
-                 latency is taken to go on as it rose, {:.0} % less at most, or the array to be full right \
-                 there and to give no more.",
+                 latency is taken to go on as it rose, {:.0} % less to 50 % more. A limit that lies \
+                 above what was seen (QoS, a link) is in no range.",
                 100.0 * (1.0 - self.flatter)
             ),
         })
@@ -317,8 +319,7 @@ fn slopes(seen: Seen, (above, flatter): ([f64; 2], f64), below: [f64; 2]) -> [Sl
         Seen::NoKnee => [of(middle(above), best_below), of(1.0, flat_below), of(0.0, steep_below)],
         Seen::Knee => [
             of(middle(above), best_below),
-            // Where it is full may be right there.
-            of(1.0, flat_below),
+            of((STEEPER * above[1]).max(above[1] + NEAR), flat_below),
             of(flatter * above[0], steep_below),
         ],
     }

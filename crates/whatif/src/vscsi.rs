@@ -97,6 +97,8 @@ impl<'a> Counted<'a> {
             let known_ms = guest.pause_ms.1.unwrap_or(f64::INFINITY);
             guest.pause_ms.1 = Some(known_ms.min(most_ms));
             guest.habit = Habit::of(guest.pause_ms, gavg_ms);
+            // Of threads that are told not to pause none is told to want no more.
+            guest.content_at_iops = guest.content_at_iops.filter(|_| guest.habit != Habit::Closed);
             if guest.habit != before {
                 says += " So it keeps its commands outstanding (closed), which the capture alone \
                          does not tell.";
