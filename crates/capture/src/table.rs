@@ -93,10 +93,10 @@ pub fn row_names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option<&'
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 /// A name as a cell of CSV that people open, quoted where it has to be; one that a spreadsheet would
-/// take for a formula has an apostrophe in front, which makes it text. A number is no formula.
+/// take for a formula has an apostrophe in front, which makes it text.
 #[must_use]
 pub fn csv_cell(name: &str) -> String {
-    if name.starts_with(FORMULA) && name.parse::<i64>().is_err() {
+    if name.starts_with(FORMULA) {
         return csv_cell(&format!("'{name}"));
     }
     if name.contains(['"', ',', '\n', '\r']) {

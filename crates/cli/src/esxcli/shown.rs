@@ -150,8 +150,12 @@ impl Shown {
             return String::new();
         }
         let line = |cells: Vec<&str>| {
-            let cells = cells.into_iter().map(|cell| csv_cell(cell) + ",");
-            cells.collect::<String>() + "\n"
+            // "-1" is no limit, and no formula.
+            let as_cell = |cell: &str| match cell.parse::<i64>() {
+                Ok(_) => cell.to_owned(),
+                Err(_) => csv_cell(cell),
+            };
+            cells.into_iter().map(|cell| as_cell(cell) + ",").collect::<String>() + "\n"
         };
         let rows = self.objects.iter().map(|object| {
             let all = object.all();
