@@ -11,13 +11,13 @@ use model::Array;
 use scenario::{Backend, Components, Host, Image as Wanted, Scenario};
 
 use crate::{
-    backend::{FileImage, Image, Made, Memory, file::Identity},
+    backend::{
+        FileImage, Image, Made, Memory,
+        file::{Identity, SECTOR},
+    },
     export::Export,
     ids::Ids,
 };
-
-/// The sector of what is no file.
-const SECTOR: u32 = counters::SECTOR as u32;
 
 /// What is open of a host's, and where its components have it.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,7 @@ use knobs::{
 
 use crate::{
     array::{ArrayCalibration, LATENCY_MIN_MS, latency_at},
-    cost::{SIZE_KIB, size_kib, units_of},
+    cost::{pieces_of, size_kib, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     load::load,
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
@@ -298,7 +298,7 @@ impl Plan<'_> {
             matches!(self.driver(name).0.transport, Transport::Iscsi)
         };
         match adapters_of(device).iter().any(is_iscsi) {
-            true => (size_kib.unwrap_or(SIZE_KIB) / f64::from(cut_kib)).ceil().max(1.0) as u32,
+            true => pieces_of(size_kib, cut_kib.into()) as u32,
             false => 1,
         }
     }
@@ -306,9 +306,8 @@ impl Plan<'_> {
     /// Whether commands are cut into other pieces than today, by an adapter that may be one of iSCSI.
     pub(crate) fn is_split(&self) -> bool {
         let is_cut = |guest: &GuestCalibration| {
-            let size_kib = guest.size_kib.unwrap_or(SIZE_KIB);
             let [now, then] = [iscsi_kib(&[]), self.iscsi_kib].map(f64::from);
-            (size_kib / now).ceil() != (size_kib / then).ceil()
+            pieces_of(guest.size_kib, now) != pieces_of(guest.size_kib, then)
         };
         let mut each = self.devices.iter().zip(self.calibrated);
         each.any(|(device, of)| self.may_cut_of(device) && of.guests.iter().any(is_cut))

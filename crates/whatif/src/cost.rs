@@ -14,9 +14,18 @@ const SECTOR_KIB: f64 = 0.5;
 /// KiB of a command of which the size is unknown.
 pub(crate) const SIZE_KIB: f64 = 4.0;
 
+/// Reads of the same size that a write costs an array at most: behind RAID-6 (reference `array-and-control.md`,
+/// section 7.2).
+pub(crate) const WRITE_MOST: f64 = 6.0;
+
 /// The size of the commands that stand for others: whole sectors, up to what an adapter passes.
 pub(crate) fn size_kib(mean_kib: Option<f64>) -> f64 {
     (mean_kib.unwrap_or(SIZE_KIB) / SECTOR_KIB).round().clamp(1.0, 65_536.0) * SECTOR_KIB
+}
+
+/// How many pieces a command becomes where no more than so many KiB pass as one.
+pub(crate) fn pieces_of(mean_kib: Option<f64>, cut_kib: f64) -> f64 {
+    (mean_kib.unwrap_or(SIZE_KIB) / cut_kib).ceil().max(1.0)
 }
 
 /// What a command of a size counts.

@@ -10,7 +10,7 @@
 use counters::Counter;
 use levels::{Column, Measured, largest, mean, weighted_mean};
 
-use crate::observe::Device;
+use crate::{cost::WRITE_MOST, observe::Device, rows::FALLS};
 
 /// How long commands of the load take under a lighter one.
 #[derive(Clone, Copy, Debug)]
@@ -105,19 +105,15 @@ impl Light {
 }
 
 /// Whether the lighter load did more a second than the heavier one could cost, were its commands as dear beside those
-/// as their bytes, and a write six reads (RAID-6; reference `array-and-control.md`, section 7.2): more outstanding do
+/// as their bytes, and a write as dear as one may be: more outstanding do
 /// no less of the work, so it was work of another kind (sequential), or the array does something else besides now.
 fn is_refuted(
     [quick_reads, slow_reads]: [&Kind; 2],
     [quick_writes, slow_writes]: [Option<&Kind>; 2],
 ) -> bool {
-    /// Reads that a write is at most.
-    const WRITE: f64 = 6.0;
-    /// What chance does, as a factor.
-    const FALLS: f64 = 1.1;
     let quick = quick_reads.rate + quick_writes.map_or(0.0, |writes| writes.rate);
     let bytes = |slow: &Kind| (slow.kib / quick_reads.kib).max(1.0);
-    let writes = slow_writes.map_or(0.0, |writes| writes.rate * WRITE * bytes(writes));
+    let writes = slow_writes.map_or(0.0, |writes| writes.rate * WRITE_MOST * bytes(writes));
     quick > FALLS * (slow_reads.rate * bytes(slow_reads) + writes)
 }
 

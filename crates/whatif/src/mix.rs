@@ -12,15 +12,15 @@ use levels::weighted_mean;
 use crate::{
     DeviceCalibration, GuestCalibration, Habit,
     answer::Run,
-    cost::SIZE_KIB,
+    cost::{SIZE_KIB, WRITE_MOST},
     observe::{Device, RATE_MIN},
-    rows::Row,
+    rows::{READS_APART, Row, SIZES_APART},
     run::Key,
 };
 
-/// What a write may cost beside a read of the same size: next to nothing where a cache answers it, and six reads
-/// behind RAID-6 (reference `array-and-control.md`, section 7.2).
-const WRITES: [f64; 12] = [0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 1.5, 2.25, 3.0, 4.0, 5.0, 6.0];
+/// What a write may cost beside a read of the same size: next to nothing where a cache answers it, up to that
+/// behind RAID-6.
+const WRITES: [f64; 12] = [0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 1.5, 2.25, 3.0, 4.0, 5.0, WRITE_MOST];
 /// The part of the cost that does not go by the bytes: none behind a link, all behind spindles.
 const FIXED: [f64; 8] = [0.0, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0];
 /// By how much the work of an array differs all the same, as a factor, where the commands of another sample do.
@@ -102,16 +102,12 @@ impl Mix {
 
     /// Whether commands of its guests are not of one kind.
     fn differs(&self) -> bool {
-        /// By how much the shares of reads differ where it is more than chance.
-        const READS: f64 = 0.05;
-        /// And the sizes, as a factor.
-        const SIZES: f64 = 1.1;
         let ends = |of: &dyn Fn(&Sender) -> f64| {
             let each = || self.guests.iter().map(of);
             [each().fold(f64::INFINITY, f64::min), each().fold(0.0, f64::max)]
         };
         let ([least, most], [small, large]) = (ends(&|own| own.reads), ends(&|own| own.kib));
-        self.guests.len() > 1 && (most - least > READS || large > SIZES * small)
+        self.guests.len() > 1 && (most - least > READS_APART || large > SIZES_APART * small)
     }
 
     /// What a command of each guest may cost, in any unit, as far as the samples leave it open; whether it may be

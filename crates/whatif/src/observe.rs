@@ -6,7 +6,7 @@ use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
 use knobs::{CONFLICT_RETRY_NS, DSNRO, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
-use crate::rows::{Figure, Row};
+use crate::rows::{Figure, READS_APART, Row, SIZES_APART};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;
@@ -119,10 +119,6 @@ impl Tenant<'_> {
 
     /// Of these samples those with commands like a window's, as far as reads and sizes tell.
     pub(crate) fn like(&self, samples: &[usize], window: &[usize]) -> Vec<usize> {
-        /// By how much the share of reads differs at most.
-        const READS: f64 = 0.05;
-        /// And the size, as a factor.
-        const SIZES: f64 = 1.1;
         let of = |samples: &[usize]| (self.row.read_share(samples), self.row.size_kib(samples));
         let (reads, kib) = of(window);
         let is_near = |one: Option<f64>, other: Option<f64>, near: &dyn Fn(f64, f64) -> bool| {
@@ -130,8 +126,8 @@ impl Tenant<'_> {
         };
         let is_like = |s: &&usize| {
             let (own_reads, own_kib) = of(&[**s]);
-            is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS)
-                && is_near(kib, own_kib, &|a, b| a.max(b) <= SIZES * a.min(b))
+            is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS_APART)
+                && is_near(kib, own_kib, &|a, b| a.max(b) <= SIZES_APART * a.min(b))
         };
         samples.iter().filter(is_like).copied().collect()
     }

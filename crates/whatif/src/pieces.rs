@@ -8,7 +8,7 @@ use counters::Counter;
 use diagnose::SimulatedRow;
 use knobs::{Advanced, Setting};
 
-use crate::{DeviceCalibration, cost::SIZE_KIB, ranges::LEVEL, run::Key};
+use crate::{DeviceCalibration, cost::pieces_of, ranges::LEVEL, run::Key};
 
 /// How many pieces a command becomes at most, of the guest with most; nothing where none is cut.
 fn most(calibrated: &[DeviceCalibration], settings: &[Setting]) -> Option<f64> {
@@ -19,7 +19,7 @@ fn most(calibrated: &[DeviceCalibration], settings: &[Setting]) -> Option<f64> {
         _ => None,
     })?;
     let guests = calibrated.iter().flat_map(|device| &device.guests);
-    let pieces = guests.map(|guest| (guest.size_kib.unwrap_or(SIZE_KIB) / cut_kib).ceil());
+    let pieces = guests.map(|guest| pieces_of(guest.size_kib, cut_kib));
     pieces.reduce(f64::max).filter(|pieces| *pieces > 1.0)
 }
 

@@ -8,12 +8,9 @@ use crate::{
     array::{Point, merged},
     light::Light,
     observe::Device,
-    rows::Row,
+    rows::{FALLS, READS_APART, Row},
 };
 
-/// How far the share of reads may be from the window's for an interval to tell of its array: behind RAID 5 a
-/// write is the work of four reads (reference `array-and-control.md`, section 7.2).
-const READS_APART: f64 = 0.05;
 /// How far the size of commands may be, as a factor.
 const SIZES_APART: f64 = 1.3;
 
@@ -60,8 +57,6 @@ fn may_be_one(
 /// Whether an array that answers like the `less` may answer like the `more`: with more outstanding neither
 /// its rate nor its latency falls (reference `array-and-control.md`, section 1).
 fn goes_on(less: &Point, more: &Point) -> bool {
-    /// By how much they may all the same, as a factor.
-    const FALLS: f64 = 1.1;
     less.ms <= FALLS * more.ms && less.rate <= FALLS * more.rate
 }
 
@@ -111,7 +106,7 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
     };
     let busy: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
     let (like, other): (Vec<usize>, Vec<usize>) = busy.iter().partition(|&s| is_like(s));
-    let samples = if like.is_empty() { busy } else { like.clone() };
+    let samples = if like.is_empty() { &busy } else { &like };
     let samples = of_one_kind(parts, samples, window);
     let points = |bursts: bool| -> Vec<Point> {
         settled(samples.iter().filter_map(|&s| point(parts, s, bursts)).collect())
@@ -139,27 +134,25 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
 /// Of samples of like commands those that one array in one state can have answered beside the window's: of what is
 /// lighter than that, or heavier, all go where they do not go on from it. Reads and sizes do not tell random commands
 /// from sequential ones, nor an array that is being rebuilt.
-fn of_one_kind(parts: &[Part<'_>], samples: Vec<usize>, window: &[usize]) -> Vec<usize> {
-    let of = |samples: &[usize]| -> Vec<(usize, Point)> {
-        samples.iter().filter_map(|&s| Some((s, point(parts, s, false)?))).collect()
-    };
-    let whole = |of: &[(usize, Point)]| -> Option<Point> {
-        let points: Vec<Point> = of.iter().map(|(_, point)| *point).collect();
-        (!points.is_empty()).then(|| merged(&points))
+fn of_one_kind(parts: &[Part<'_>], samples: &[usize], window: &[usize]) -> Vec<usize> {
+    let points = |samples: &[usize]| -> Vec<Point> {
+        samples.iter().filter_map(|&s| point(parts, s, false)).collect()
     };
     let (inside, beside): (Vec<usize>, Vec<usize>) =
         samples.iter().partition(|sample| window.contains(sample));
-    let Some(now) = whole(&of(&inside)) else { return samples };
-    let (lighter, heavier): (Vec<_>, Vec<_>) =
-        of(&beside).into_iter().partition(|(_, point)| point.outstanding <= now.outstanding);
-    let mut out: Vec<usize> = Vec::new();
-    if whole(&lighter).is_some_and(|then| !goes_on(&then, &now)) {
-        out.extend(lighter.iter().map(|(sample, _)| *sample));
+    let inside = points(&inside);
+    if inside.is_empty() {
+        return samples.to_vec();
     }
-    if whole(&heavier).is_some_and(|then| !goes_on(&now, &then)) {
-        out.extend(heavier.iter().map(|(sample, _)| *sample));
-    }
-    samples.into_iter().filter(|sample| !out.contains(sample)).collect()
+    let now = merged(&inside);
+    let is_lighter = |point: &Point| point.outstanding <= now.outstanding;
+    let (lighter, heavier): (Vec<Point>, Vec<Point>) =
+        points(&beside).into_iter().partition(is_lighter);
+    let has_lighter = lighter.is_empty() || goes_on(&merged(&lighter), &now);
+    let has_heavier = heavier.is_empty() || goes_on(&now, &merged(&heavier));
+    let may_be = |point: Point| if is_lighter(&point) { has_lighter } else { has_heavier };
+    let is_kept = |s: &usize| window.contains(s) || point(parts, *s, false).is_none_or(may_be);
+    samples.iter().copied().filter(is_kept).collect()
 }
 
 /// Without the intervals in which the load changed: their means are of two loads, and no array

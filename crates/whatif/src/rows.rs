@@ -7,6 +7,14 @@ use levels::{Column, Flow, Measured, Vdisk, largest, mean, weighted_mean};
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
 
+/// How far shares of reads may be apart by chance: behind RAID 5 a write is the work of four reads (reference
+/// `array-and-control.md`, section 7.2).
+pub(crate) const READS_APART: f64 = 0.05;
+/// And mean sizes, as a factor.
+pub(crate) const SIZES_APART: f64 = 1.1;
+/// By how much the rate and the latency of an array may fall by chance where more is outstanding, as a factor.
+pub(crate) const FALLS: f64 = 1.1;
+
 /// Half of the last digit of a latency that esxtop prints.
 pub(crate) const ROUNDING_MS: f64 = 0.005;
 

@@ -6,10 +6,7 @@ use knobs::{
     Advanced, AllocationChange, ENABLED, PathPolicy, THRESHOLD, Transport, Version, unknown,
 };
 
-use super::{
-    display_name,
-    shown::{Object, Shown},
-};
+use super::{Shown, display_name};
 
 /// `storage core device list`, as 8.0 prints it [LIST8]; up to 5.5 without the depth [LIST5].
 pub(super) fn devices(state: &HostState, places: &[usize]) -> Shown {
@@ -262,6 +259,7 @@ pub(super) fn round_robin(state: &HostState, place: usize) -> Result<Shown, Stri
         }
     };
     let mut out = Shown::blocks();
+    out.begin_unnamed();
     out.field("Byte Limit", bytes);
     out.field("Device", &device.name);
     out.field("IOOperation Limit", iops);
@@ -325,7 +323,7 @@ pub(super) fn options(
             continue;
         }
         let info = option.info();
-        out.objects.push(Object::default());
+        out.begin_unnamed();
         out.fields(&[("Path", info.path), ("Type", "integer")]);
         out.field("Int Value", value);
         out.field("Default Int Value", default);

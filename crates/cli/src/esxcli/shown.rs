@@ -76,13 +76,16 @@ impl Shown {
         self.objects.push(Object { name: Some((key, clean(name))), fields: Vec::new() });
     }
 
+    /// Begins a block that has none.
+    pub(super) fn begin_unnamed(&mut self) {
+        self.objects.push(Object::default());
+    }
+
     /// Adds a line to the block that was begun last.
     pub(super) fn field(&mut self, key: &str, value: impl ToString) {
-        if self.objects.is_empty() {
-            self.objects.push(Object::default());
+        if let Some(object) = self.objects.last_mut() {
+            object.fields.push((clean(key), clean(&value.to_string())));
         }
-        let fields = self.objects.last_mut().map(|object| &mut object.fields);
-        fields.into_iter().for_each(|fields| fields.push((clean(key), clean(&value.to_string()))));
     }
 
     pub(super) fn fields(&mut self, fields: &[(&str, &str)]) {

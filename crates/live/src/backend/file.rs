@@ -22,7 +22,7 @@ use super::calls::Calls;
 use crate::buffer::Buffers;
 
 /// A sector, in which virtual disks are counted.
-const SECTOR: u32 = counters::SECTOR as u32;
+pub(crate) const SECTOR: u32 = counters::SECTOR as u32;
 /// The largest block that O_DIRECT asks for.
 const BLOCK_MAX: u32 = 4096;
 

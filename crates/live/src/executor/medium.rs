@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The unit that is stored as a whole.
-pub(crate) const SECTOR: usize = 512;
+pub(crate) const SECTOR: usize = counters::SECTOR as usize;
 
 /// A generator of numbers, the same for the same seed.
 #[derive(Clone, Debug)]
