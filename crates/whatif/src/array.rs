@@ -98,6 +98,9 @@ pub struct ArrayCalibration {
     /// How much flatter the line may become beyond what was seen, as a factor.
     #[serde(skip)]
     pub(crate) flatter: f64,
+    /// Whether other loads than that of the window in question are of other times alone.
+    #[serde(skip)]
+    pub(crate) is_of_other_times: bool,
 }
 
 /// An interval, or a group of them.
@@ -175,6 +178,7 @@ impl ArrayCalibration {
             flat,
             stands,
             flatter,
+            is_of_other_times: false,
         }
     }
 }
@@ -209,8 +213,18 @@ impl ArrayCalibration {
         }
     }
 
+    /// With what the intervals of the window in question say of it alone.
+    pub(crate) fn within(self, window: &[Point]) -> Self {
+        let is_of_other_times = self.seen != Seen::Steady && spread(&groups(window)) < VARIATION;
+        Self { is_of_other_times, ..self }
+    }
+
     /// What is unknown of it, and what would tell.
     pub(crate) fn doubt(&self) -> Option<String> {
+        const OTHER_TIMES: &str = " How it answers to fewer or more than in the window is read from \
+                                   other times of the recording, which are taken to be of one kind \
+                                   with it: as random, and with the array doing nothing else besides \
+                                   (a rebuild, another host).";
         let most = number(self.outstanding[1]);
         let devices = match self.devices.as_slice() {
             [device] => device.clone(),
@@ -220,7 +234,8 @@ impl ArrayCalibration {
             ),
             [] => return None,
         };
-        Some(match self.seen {
+        let other_times = if self.is_of_other_times { OTHER_TIMES } else { "" };
+        let seen = match self.seen {
             Seen::Steady => format!(
                 "The array of {devices} had about {most} commands whenever there was load, so \
                  nothing shows how it answers to more or to fewer. A recording that begins in a \
@@ -236,11 +251,12 @@ impl ArrayCalibration {
             ),
             Seen::Knee => format!(
                 "Beyond the {most} commands that were outstanding at the array of {devices}, \
-                 latency is taken to go on as it rose, {:.0} % less to 50 % more. A limit that lies \
-                 above what was seen (QoS, a link) is in no range.",
+                 latency is taken to go on as it rose, {:.0} % less to 50 % more. That it is full \
+                 right there, or a limit above what was seen (QoS, a link), is in no range.",
                 100.0 * (1.0 - self.flatter)
             ),
-        })
+        };
+        Some(seen + other_times)
     }
 }
 

@@ -125,10 +125,9 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
     let is_paced = guests.peek().is_some() && guests.all(|guest| guest.held_at_iops.is_some());
     let array = ArrayCalibration::of(names, (&points(false), is_paced), light);
     let in_bursts = || ArrayCalibration::of(Vec::new(), (&points(true), is_paced), light);
-    match may_burst {
-        true => array.or_in_bursts(in_bursts()),
-        false => array,
-    }
+    let array = if may_burst { array.or_in_bursts(in_bursts()) } else { array };
+    let inside: Vec<Point> = window.iter().filter_map(|&s| point(parts, s, false)).collect();
+    array.within(&inside)
 }
 
 /// Of samples of like commands those that one array in one state can have answered beside the window's: of what is
