@@ -8,6 +8,7 @@
 //! Nobody here knows what was simulated: limits that no column shows (DSNRO, a PVSCSI depth, an
 //! IOPS limit, QoS) are inferred from plateaus and from Little's law.
 
+mod above;
 mod changes;
 mod compare;
 mod comparison;

@@ -2,7 +2,7 @@
 
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
-    Thresholds, Verdict, Window, disagreement,
+    Thresholds, Verdict, Window, above, disagreement,
     headline::{advice, headline, name, names},
     lacks, largest, number,
     rules::{self, Case},
@@ -60,6 +60,7 @@ fn judge(
     let missing = lacks::counters_of_faults(host);
     let mut lacks = lacks::of(recording, host);
     lacks.extend(missing.clone());
+    lacks.extend(above::of(host, &findings));
     if findings.is_empty() {
         lacks.extend(unexplained::of(host));
     }

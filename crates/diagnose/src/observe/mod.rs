@@ -220,6 +220,12 @@ impl<'a> Host<'a> {
         own.filter(move |disk| disk.device == Some(device.id))
     }
 
+    /// The VMs, each with its virtual disks.
+    pub(crate) fn vms(&self) -> impl Iterator<Item = (&'a str, Vec<&Vdisk<'a>>)> {
+        let disks = |places: &[usize]| places.iter().map(|&place| &self.vdisks[place]).collect();
+        self.of_vms.iter().map(move |(vm, places)| (*vm, disks(places)))
+    }
+
     /// The names of the virtual adapters.
     pub(crate) fn virtual_adapters(&self) -> impl Iterator<Item = &'a str> {
         self.of_adapters.keys().copied()

@@ -1,0 +1,126 @@
+//! What waits above the devices: a virtual disk's latency (LAT/rd, LAT/wr) has all that a command waits from the
+//! virtual adapter on, GAVG of its VM's worlds only what is below these [CAP-A]. What the one has more is in no
+//! other row, so it is no finding of a cause, and no all-clear either.
+
+use levels::mean;
+
+use crate::{Finding, Host, Lack, Lacking, Spell, Threshold, Vdisk, number};
+
+/// The part of the commands of a VM's disks that its worlds have at least where none goes another way: those of
+/// a volume on NFS have no world.
+const WHOLE: f64 = 0.95;
+
+/// The VMs whose commands wait there, of those that no finding has as a sufferer.
+pub(crate) fn of<'h>(
+    host: &'h Host<'_>,
+    findings: &'h [Finding],
+) -> impl Iterator<Item = Lack> + 'h {
+    let suffers = |vm: &str| {
+        findings.iter().flat_map(|finding| &finding.sufferers).any(|party| party.name == vm)
+    };
+    let vms = host.vms().filter(move |(vm, _)| !suffers(vm));
+    let sentences = vms.filter_map(|(vm, disks)| waits(host, vm, &disks));
+    sentences.map(|sentence| Lack { what: Lacking::Reason, sentence })
+}
+
+/// What a VM has outstanding in a sample, by Little's law.
+struct Held {
+    rate: f64,
+    /// From its virtual adapters on, at least.
+    whole: f64,
+    /// Below its worlds.
+    below: f64,
+}
+
+impl Held {
+    /// `None` where something was not measured, or goes another way.
+    fn at(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>], sample: usize) -> Option<Self> {
+        let rate = disks.iter().map(|disk| disk.rate(sample)).sum::<Option<f64>>()?;
+        let whole = disks.iter().map(|disk| disk.least_outstanding(sample)).sum::<Option<f64>>()?;
+        let worlds = || host.devices.iter().filter_map(|device| device.world_of(vm));
+        let reached = worlds().map(|world| world.flow.rate(sample)).sum::<Option<f64>>()?;
+        let below = worlds().map(|world| world.flow.outstanding(sample)).sum::<Option<f64>>()?;
+        (reached >= WHOLE * rate).then_some(Self { rate, whole, below })
+    }
+
+    /// Commands above its worlds, and how long each waits there, in milliseconds.
+    fn above(&self) -> (f64, f64) {
+        let waiting = self.whole - self.below;
+        (waiting, 1000.0 * waiting / self.rate)
+    }
+}
+
+fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
+    let limit = |threshold| host.limits.get(threshold);
+    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let held = |sample| {
+        Held::at(host, vm, disks, sample).filter(|held| held.rate >= limit(Threshold::BusyIops))
+    };
+    let counts = |sample| {
+        let held = held(sample)?;
+        let (waiting, ms) = held.above();
+        let part = limit(Threshold::WaitPercent) / 100.0;
+        Some(
+            waiting >= limit(Threshold::Waiting)
+                && waiting >= part * held.below
+                && ms >= limit(Threshold::HeldMs),
+        )
+    };
+    let spell = Spell::find(&all, counts)?;
+    let worst = disks.iter().max_by(|a, b| {
+        let held = |disk: &Vdisk<'_>| spell.mean(|sample| disk.outstanding(sample)).unwrap_or(0.0);
+        held(a).total_cmp(&held(b))
+    })?;
+    let over =
+        |value: &dyn Fn(Held) -> f64| mean(spell.samples.iter().map(|&s| held(s).map(value)));
+    let (rate, below) = (over(&|held| held.rate)?, over(&|held| held.below)?);
+    let waiting = over(&|held| held.above().0)?;
+    Some(format!(
+        "{} takes {} ms a command at its virtual adapter (LAT/rd, LAT/wr), and what {vm} sends takes {} ms below \
+         its worlds (GAVG), in {} of {} samples: {} commands wait above the devices, {} ms each, and no row tells \
+         why. A limit of its storage policy, its snapshots or an I/O filter do that; a deeper queue gains nothing.",
+        worst.name,
+        number(worst.latency_ms(&spell.samples)?),
+        number(1000.0 * below / rate),
+        spell.samples.len(),
+        spell.of,
+        number(waiting),
+        number(1000.0 * waiting / rate)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::{Counter, Kind};
+    use levels::Measured;
+
+    use crate::{Facts, Outcome, Thresholds, diagnose, fixture::Bench};
+
+    /// What is judged of a VM whose commands wait so many milliseconds above its device, by its rate.
+    fn judged(above_ms: f64, rate: f64) -> crate::Verdict {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 64);
+        let moves = move |sample: usize| rate * [1.0, 0.8, 1.3, 0.9][sample % 4];
+        device.vm("sql").iops_when(moves).davg(1.0);
+        device.vm("web").iops_when(|sample| 900.0 + 40.0 * (sample % 3) as f64).davg(1.0);
+        let mut recording = bench.recording();
+        let (disk, _) = recording.of_kind(Kind::VirtualDisk).next().unwrap();
+        let (ms, samples) = (1.0 + above_ms, recording.len());
+        recording.set_constant(disk, Counter::VdiskReadLatency, ms, samples);
+        diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default())
+    }
+
+    #[test]
+    fn what_waits_above_the_devices_is_no_all_clear() {
+        let verdict = judged(136.0, 38.0);
+        assert_eq!((verdict.findings.len(), verdict.outcome), (0, Outcome::CannotTell));
+        let told = "sql:scsi0:1 takes 137 ms a command at its virtual adapter";
+        assert!(verdict.headline.starts_with(told), "{}", verdict.headline);
+        let told = "5.17 commands wait above the devices, 136 ms each";
+        assert!(verdict.headline.contains(told), "{}", verdict.headline);
+        assert_eq!(judged(19.0, 1_000.0).outcome, Outcome::CannotTell);
+        // One command now and then, and what the adapter takes itself.
+        assert_eq!(judged(20.0, 12.0).outcome, Outcome::Healthy);
+        assert_eq!(judged(0.02, 30_000.0).outcome, Outcome::Healthy);
+    }
+}
