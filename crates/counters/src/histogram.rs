@@ -1,11 +1,17 @@
-//! A latency histogram in the manner of HDR: constant relative error, constant size, and no allocation
-//! but one at the first entry, for most disks of a large scenario never see a write, or a wait. Eight
-//! buckets to the octave from 256 ns to 137 s.
+//! A latency histogram in the manner of HDR: constant relative error, and no allocation but one at the
+//! first entry, for most disks of a large scenario never see a write, or a wait. Eight buckets to the octave
+//! from 256 ns to 137 s.
 //!
-//! Entries are counted in 16 bits, so that what a disk's life touches is small; what goes beyond them is
-//! carried into a second table, which few histograms ever have.
+//! What a disk's life touches is small: there are buckets up to 34 ms, and all once an entry takes longer. They
+//! count in 16 bits, and what goes beyond is carried into high halves, which few histograms ever have.
+//!
+//! ```text
+//!   [ low halves up to 34 ms | low halves of the rest | high halves ]
+//!     from the first entry     once one takes longer    once one has 65,536
+//! ```
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
+use core::iter;
 
 use crate::Time;
 
@@ -17,83 +23,98 @@ const SUB: u32 = 1 << SUB_BITS;
 const MIN_BITS: u32 = 8;
 /// log2 of the last bound: everything slower falls into the last bucket.
 const MAX_BITS: u32 = 37;
-/// What the formula of [`bucket_of`] gives for the last bucket below the first bound.
+/// What the formula of [`bucket_of`] gives for what is just below the first bound.
 const FIRST: u64 = (f64::MAX_EXP as u64 - 1 + MIN_BITS as u64) * SUB as u64 - 1;
 /// Buckets in all.
 const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
+/// The first of them, up to 34 ms: few I/Os on disks that are well take longer.
+const FEW: usize = ((25 - MIN_BITS) * SUB) as usize + 1;
 
 /// Counts of durations in nanoseconds. A bucket spans 1/8 of an octave (at most 12.5 %); quantiles
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// The low and the high halves of the counts; none while they are all 0.
-    low: Option<Box<Halves>>,
-    high: Option<Box<Halves>>,
+    /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all; behind those of all the high
+    /// halves, once one is not 0.
+    halves: Box<[u16]>,
 }
-
-type Halves = [u16; BUCKETS];
 
 impl Histogram {
     /// Entries of each of its [`Self::tables`].
     pub const BUCKETS: usize = BUCKETS;
 
-    /// Becomes another one, in its own memory once it has some.
+    /// Becomes another one, in its own memory once it has as much.
     pub fn copy(&mut self, from: &Self) {
-        for (own, from) in [(&mut self.low, &from.low), (&mut self.high, &from.high)] {
-            match (own, from) {
-                (Some(own), Some(from)) => own.clone_from(from),
-                (own, from) => own.clone_from(from),
-            }
-        }
+        self.halves.clone_from(&from.halves);
     }
 
     /// Its tables, for whoever keeps them elsewhere.
     #[must_use]
-    pub fn tables(&self) -> [Option<&[u16]>; 2] {
-        [&self.low, &self.high].map(|half| half.as_deref().map(|half| half.as_slice()))
+    pub fn tables(&self) -> [Option<impl Iterator<Item = u16>>; 2] {
+        let mut halves = self.halves.chunks(BUCKETS).map(|half| half.iter().copied());
+        [halves.next(), halves.next()]
+            .map(|half| Some(half?.chain(iter::repeat(0)).take(BUCKETS)))
     }
 
     /// What had these [`Self::tables`]; `None` of what never had.
     #[must_use]
-    pub fn of_tables(tables: [Option<&[u16]>; 2]) -> Option<Self> {
-        let half = |table: &[u16]| <&Halves>::try_from(table).ok().map(|half| Box::new(*half));
-        let [low, high] = tables.map(|table| table.map(half));
-        let is_known = |half: &Option<Option<_>>| *half != Some(None);
-        (is_known(&low) && is_known(&high))
-            .then(|| Self { low: low.flatten(), high: high.flatten() })
+    pub fn of_tables(tables: [Option<Vec<u16>>; 2]) -> Option<Self> {
+        let is_whole = tables.iter().flatten().all(|half| half.len() == BUCKETS);
+        let is_known = is_whole && (tables[0].is_some() || tables[1].is_none());
+        is_known.then(|| Self { halves: tables.into_iter().flatten().flatten().collect() })
     }
 
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         let bucket = bucket_of(nanos);
-        let low = self.low.get_or_insert_with(zeroes);
-        low[bucket] = low[bucket].wrapping_add(1);
-        if low[bucket] == 0 {
-            self.set(bucket, self.at(bucket).saturating_add(1 << u16::BITS));
+        let Some(low) = self.halves.get_mut(bucket) else { return self.reach(bucket) };
+        *low = low.wrapping_add(1);
+        if *low == 0 {
+            self.carry(bucket);
         }
+    }
+
+    /// Counts the first duration of a bucket that was not needed so far.
+    #[cold]
+    fn reach(&mut self, bucket: usize) {
+        self.set(bucket, 1);
+    }
+
+    /// The low half of a count has become 0.
+    #[cold]
+    fn carry(&mut self, bucket: usize) {
+        self.set(bucket, self.at(bucket).saturating_add(1 << u16::BITS));
     }
 
     /// Entries of a bucket.
     fn at(&self, bucket: usize) -> u32 {
-        let half = |half: &Option<Box<Halves>>| half.as_ref().map_or(0, |half| half[bucket]);
-        u32::from(half(&self.high)) << u16::BITS | u32::from(half(&self.low))
+        let half = |place| self.halves.get(place).copied().map_or(0, u32::from);
+        half(BUCKETS + bucket) << u16::BITS | half(bucket)
     }
 
-    #[cold]
     fn set(&mut self, bucket: usize, entries: u32) {
-        let halves =
-            [(&mut self.low, entries as u16), (&mut self.high, (entries >> u16::BITS) as u16)];
-        for (half, value) in halves {
-            if half.is_some() || value > 0 {
-                half.get_or_insert_with(zeroes)[bucket] = value;
-            }
+        let (low, high) = (entries as u16, (entries >> u16::BITS) as u16);
+        let needed = match (bucket, high) {
+            (_, 1..) => 2 * BUCKETS,
+            (FEW.., _) => BUCKETS,
+            _ => FEW,
+        };
+        if needed > self.halves.len() {
+            let mut halves = core::mem::take(&mut self.halves).into_vec();
+            halves.reserve_exact(needed - halves.len());
+            halves.resize(needed, 0);
+            self.halves = halves.into();
+        }
+        self.halves[bucket] = low;
+        if let Some(known) = self.halves.get_mut(BUCKETS + bucket) {
+            *known = high;
         }
     }
 
     /// Every bucket that holds something, and its entries.
     fn used(&self) -> impl Iterator<Item = (usize, u32)> {
-        let buckets = if self.low.is_some() { 0..BUCKETS } else { 0..0 };
+        let buckets = 0..self.halves.len().min(BUCKETS);
         buckets.map(|bucket| (bucket, self.at(bucket))).filter(|(_, entries)| *entries > 0)
     }
 
@@ -154,26 +175,24 @@ impl Histogram {
     }
 }
 
-#[cold]
-fn zeroes() -> Box<Halves> {
-    Box::new([0; BUCKETS])
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.used().eq(other.used())
+    }
 }
 
+impl Eq for Histogram {}
+
 /// The exponent of a floating-point number and the first bits of its fraction, read as one whole
-/// number, are the bucket: eight to the octave, in order.
+/// number, are the bucket: eight to the octave, in order. What is faster than the first bound or slower than the last
+/// one is taken as what is next to it there.
 #[inline]
 fn bucket_of(nanos: u64) -> usize {
     // Above the last bound the float is rounded, or negative with the sign as its highest bit: that cannot
     // bring it back.
     let float = nanos as i64 as f64;
-    let bucket = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS)).wrapping_sub(FIRST);
-    if bucket < BUCKETS as u64 { bucket as usize } else { beyond(nanos) }
-}
-
-/// The bucket of what is below the first bound or above the last one.
-#[cold]
-const fn beyond(nanos: u64) -> usize {
-    if nanos < 1 << MIN_BITS { 0 } else { BUCKETS - 1 }
+    let bits = float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS);
+    (bits.saturating_sub(FIRST) as usize).min(BUCKETS - 1)
 }
 
 fn bounds_of(bucket: usize) -> (u64, u64) {

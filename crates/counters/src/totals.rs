@@ -318,6 +318,21 @@ pub struct HostSnapshot {
 }
 
 impl HostSnapshot {
+    /// The same objects before they have counted anything, at [`Time::ZERO`]; their limits and shares are 0 too.
+    #[must_use]
+    pub fn uncounted(&self) -> Self {
+        fn none<T: Default>(like: &[T]) -> Vec<T> {
+            like.iter().map(|_| T::default()).collect()
+        }
+        Self {
+            at: Time::ZERO,
+            vdisks: none(&self.vdisks),
+            devices: none(&self.devices),
+            paths: none(&self.paths),
+            adapters: none(&self.adapters),
+        }
+    }
+
     /// Fills in the virtual disks, in the order of their ids.
     pub fn fill_vdisks<'a>(&mut self, from: impl ExactSizeIterator<Item = &'a VdiskCounters>) {
         self.vdisks.resize_with(from.len(), VdiskCounters::default);

@@ -58,7 +58,7 @@ impl Field for Histogram {
     fn put(&self, to: &mut Payload) {
         for table in self.tables() {
             table.is_some().put(to);
-            table.unwrap_or_default().iter().for_each(|entries| entries.put(to));
+            table.into_iter().flatten().for_each(|entries| entries.put(to));
         }
     }
 
@@ -68,8 +68,6 @@ impl Field for Histogram {
             let table = there.then(|| (0..Self::BUCKETS).map(|_| Field::take(from)).collect());
             table.transpose()
         };
-        let tables = [table()?, table()?];
-        let tables = tables.each_ref().map(Option::as_deref);
-        Self::of_tables(tables).ok_or(Damage("a histogram of other buckets"))
+        Self::of_tables([table()?, table()?]).ok_or(Damage("a histogram of other buckets"))
     }
 }

@@ -52,7 +52,7 @@ impl<'a, W: Watch> Component<'a, W> {
         workloads().for_each(|(_, machine)| players[machine] += 1);
         let mut extents = Extents::of(scenario, groups);
         let machines = groups.iter().zip(players).zip(watches).map(|((group, players), watch)| {
-            let mut machine = Machine::new(scenario, players, watch);
+            let mut machine = Machine::new(scenario, (group.len(), players), watch);
             for &host in group {
                 let targets = scenario.hosts[host].targets.iter().enumerate();
                 let is_passive = |array: usize| {

@@ -162,7 +162,7 @@ impl EventList {
             free: NONE,
             front: Vec::new(),
             // More than is ever so far ahead, mostly: nothing is allocated later.
-            far: BinaryHeap::with_capacity(slots / 16),
+            far: BinaryHeap::with_capacity(slots / 128),
             far_slot: u64::MAX,
             taken: 0,
             looked: Time::ZERO,

@@ -113,12 +113,16 @@ pub(crate) struct Machine<'a, W> {
 }
 
 impl<'a, W: Watch> Machine<'a, W> {
-    /// No hosts yet; room for so many workloads.
-    pub(crate) fn new(scenario: &'a Scenario, workloads: usize, watch: W) -> Self {
+    /// No hosts yet; room for so many, and for so many workloads.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        (hosts, workloads): (usize, usize),
+        watch: W,
+    ) -> Self {
         let (arrays, post, events) = (Vec::new(), Post::default(), EventList::default());
         Self {
             scenario,
-            hosts: Vec::new(),
+            hosts: Vec::with_capacity(hosts),
             outside: Outside { arrays, switches: Switches::default(), post, events, watch },
             players: Vec::with_capacity(workloads),
             log: Vec::new(),

@@ -41,7 +41,7 @@ pub struct Outcome {
 pub struct WindowView {
     /// One sample that spans the window.
     pub recording: Recording,
-    /// The counters at its beginning.
+    /// The counters at its beginning; where that is the run's they are 0, and so are the limits among them.
     pub counters_before: Arc<HostSnapshot>,
     /// The counters at its end.
     pub counters: Arc<HostSnapshot>,
@@ -201,14 +201,19 @@ struct HostPart {
 struct HostRows {
     /// The host's index in the scenario.
     host: usize,
-    /// The counters when the run began.
-    begin: Arc<HostSnapshot>,
     /// From the first row on: who is who takes as much memory as a disk that is used.
-    sampler: Option<Sampler>,
-    samples: Recording,
-    /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
-    begins: Vec<Option<(Arc<HostSnapshot>, Limits, Waits)>>,
-    windows: Vec<Option<WindowView>>,
+    rows: Option<Box<(Sampler, Recording)>>,
+    /// Of a window that has begun.
+    begins: Vec<Option<Box<Begin>>>,
+    windows: Vec<Option<Box<WindowView>>>,
+}
+
+/// What a host was like when a window began.
+struct Begin {
+    /// None at the beginning of the run, when nothing was counted: on many hosts such zeroes add up.
+    counters: Option<Arc<HostSnapshot>>,
+    limits: Limits,
+    waits: Waits,
 }
 
 impl Part {
@@ -268,14 +273,11 @@ impl<W: Watch> Component<'_, W> {
     /// The rows of all hosts, at the beginning.
     fn rows(&self) -> Vec<HostRows> {
         let of = |machine: &Machine<'_, W>| {
-            let hosts = machine.hosts.iter().enumerate();
-            let rows = hosts.map(|(index, host)| {
-                let mut begin = HostSnapshot::default();
-                machine.snapshot(Time::ZERO, index, host, &mut begin);
-                let begin = Arc::new(begin);
-                let mut rows = HostRows::new(self.scenario, host.index, Arc::clone(&begin));
+            let hosts = machine.hosts.iter();
+            let rows = hosts.map(|host| {
+                let mut rows = HostRows::new(self.scenario, host.index);
                 let waits = || Waits::of(&self.arrays, &self.switches, host);
-                rows.read(self.scenario, begin, &host.engine, waits);
+                rows.begin(self.scenario, (Time::ZERO, None), &host.engine, waits);
                 rows
             });
             rows.collect::<Vec<_>>()
@@ -294,7 +296,11 @@ fn read_hosts<'r, W: Watch>(
 ) {
     let scenario = machine.scenario;
     let is_over = at.0 == scenario.duration_ns;
-    for (index, host) in std::mem::take(&mut machine.hosts).into_iter().enumerate() {
+    let hosts = std::mem::take(&mut machine.hosts);
+    if !is_over {
+        machine.hosts.reserve_exact(hosts.len());
+    }
+    for (index, host) in hosts.into_iter().enumerate() {
         let Some(rows) = rows.next() else { return };
         let mut now = std::mem::take(spare);
         machine.snapshot(at, index, &host, &mut now);
@@ -341,30 +347,43 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
 }
 
 impl HostRows {
-    fn new(scenario: &Scenario, host: usize, begin: Arc<HostSnapshot>) -> Self {
+    fn new(scenario: &Scenario, host: usize) -> Self {
         let windows = scenario.windows.len();
         Self {
             host,
-            begin,
-            sampler: None,
-            samples: Recording::default(),
+            rows: None,
             begins: (0..windows).map(|_| None).collect(),
             windows: (0..windows).map(|_| None).collect(),
         }
     }
 
-    /// The sampler, and the recording of its samples.
-    fn sampler(&mut self, scenario: &Scenario) -> (&mut Sampler, &mut Recording) {
-        let sampler = self.sampler.get_or_insert_with(|| {
+    /// The sampler, and the recording of its samples; `now` is any snapshot of the host.
+    fn rows(&mut self, scenario: &Scenario, now: &HostSnapshot) -> &mut (Sampler, Recording) {
+        self.rows.get_or_insert_with(|| {
             let inventory = scenario.hosts[self.host].config.inventory();
-            let sampler = Sampler::new(inventory, EPOCH_MS, Arc::clone(&self.begin));
-            self.samples = sampler.recording();
-            sampler
-        });
-        (sampler, &mut self.samples)
+            let sampler = Sampler::new(inventory, EPOCH_MS, Arc::new(now.uncounted()));
+            let samples = sampler.recording();
+            Box::new((sampler, samples))
+        })
     }
 
-    /// Reads what a moment asks for; gives back a snapshot that is no longer needed here.
+    /// Notes what windows begin with that begin at a moment.
+    fn begin(
+        &mut self,
+        scenario: &Scenario,
+        (at, counters): (Time, Option<&Arc<HostSnapshot>>),
+        engine: &Engine,
+        waits: impl Fn() -> Waits,
+    ) {
+        for (begin, window) in self.begins.iter_mut().zip(&scenario.windows) {
+            if window.from == at {
+                let (counters, limits) = (counters.cloned(), Limits::of(engine));
+                *begin = Some(Box::new(Begin { counters, limits, waits: waits() }));
+            }
+        }
+    }
+
+    /// Reads what a moment after the beginning asks for; gives back a snapshot that is no longer needed here.
     fn read(
         &mut self,
         scenario: &Scenario,
@@ -374,40 +393,40 @@ impl HostRows {
     ) -> Arc<HostSnapshot> {
         let at = now.at;
         let mut over = None;
-        if at.0 > 0 && (at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns) {
-            let (sampler, samples) = self.sampler(scenario);
+        if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
+            let (sampler, samples) = self.rows(scenario, &now);
             over = sampler.sample(&now, samples);
         }
+        self.begin(scenario, (at, Some(&now)), engine, &waits);
         for (index, window) in scenario.windows.iter().enumerate() {
-            if window.from == at {
-                self.begins[index] = Some((Arc::clone(&now), Limits::of(engine), waits()));
-            }
             if window.to == at
-                && let Some((counters_before, limits_before, waits_before)) =
-                    self.begins[index].take()
+                && let Some(begin) = self.begins[index].take()
             {
-                let (sampler, _) = self.sampler(scenario);
+                let Begin { counters, limits: limits_before, waits: waits_before } = *begin;
+                let counters_before = counters.unwrap_or_else(|| Arc::new(now.uncounted()));
+                let (sampler, _) = self.rows(scenario, &now);
                 let mut recording = sampler.recording();
                 sampler.add_row(&counters_before, &now, &mut recording);
                 let (counters, limits) = (Arc::clone(&now), Limits::of(engine));
                 let mut waits = waits();
                 waits.since(waits_before);
-                self.windows[index] = Some(WindowView {
+                self.windows[index] = Some(Box::new(WindowView {
                     recording,
                     counters_before,
                     counters,
                     limits_before,
                     limits,
                     waits,
-                });
+                }));
             }
         }
         over.unwrap_or(now)
     }
 
     fn finish(self) -> HostPart {
-        let windows = self.windows.into_iter().flatten().collect();
-        HostPart { index: self.host, recording: self.samples, windows }
+        let windows = self.windows.into_iter().flatten().map(|view| *view).collect();
+        let recording = self.rows.map(|rows| rows.1).unwrap_or_default();
+        HostPart { index: self.host, recording, windows }
     }
 }
 
