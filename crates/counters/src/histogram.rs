@@ -2,11 +2,11 @@
 //! first entry, for most disks of a large scenario never see a write, or a wait. Eight buckets to the octave
 //! from 256 ns to 137 s.
 //!
-//! What a disk's life touches is small: there are buckets up to 34 ms, and all once an entry takes longer. They
+//! What a disk's life touches is small: there are buckets up to 17 ms, and all once an entry takes longer. They
 //! count in 16 bits, and what goes beyond is carried into high halves, which few histograms ever have.
 //!
 //! ```text
-//!   [ low halves up to 34 ms | low halves of the rest | high halves ]
+//!   [ low halves up to 17 ms | low halves of the rest | high halves ]
 //!     from the first entry     once one takes longer    once one has 65,536
 //! ```
 
@@ -27,8 +27,8 @@ const MAX_BITS: u32 = 37;
 const FIRST: u64 = (f64::MAX_EXP as u64 - 1 + MIN_BITS as u64) * SUB as u64 - 1;
 /// Buckets in all.
 const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
-/// The first of them, up to 34 ms: few I/Os on disks that are well take longer.
-const FEW: usize = ((25 - MIN_BITS) * SUB) as usize + 1;
+/// The first of them, up to 17 ms: few I/Os on disks that are well take longer.
+const FEW: usize = ((24 - MIN_BITS) * SUB) as usize + 1;
 
 /// Counts of durations in nanoseconds. A bucket spans 1/8 of an octave (at most 12.5 %); quantiles
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
@@ -52,8 +52,7 @@ impl Histogram {
     #[must_use]
     pub fn tables(&self) -> [Option<impl Iterator<Item = u16>>; 2] {
         let mut halves = self.halves.chunks(BUCKETS).map(|half| half.iter().copied());
-        [halves.next(), halves.next()]
-            .map(|half| Some(half?.chain(iter::repeat(0)).take(BUCKETS)))
+        [halves.next(), halves.next()].map(|half| Some(half?.chain(iter::repeat(0)).take(BUCKETS)))
     }
 
     /// What had these [`Self::tables`]; `None` of what never had.

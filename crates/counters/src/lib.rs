@@ -19,6 +19,7 @@ mod io;
 mod kind;
 mod recording;
 mod sampler;
+mod seldom;
 pub mod sorted;
 mod table;
 mod totals;
@@ -36,9 +37,11 @@ pub use sampler::{
     AdapterInfo, DeviceInfo, DeviceKind, Inventory, PERCENTILES, PathInfo, Sampler, VdiskInfo,
     VmInfo, percentiles_ms,
 };
+pub use seldom::Seldom;
 pub use table::{Counter, CounterInfo, Format};
 pub use totals::{
-    DeviceCounters, GateCounters, HostSnapshot, IoTotals, Levels, Occupancy, VdiskCounters,
+    DeviceCounters, GateCounters, HostSnapshot, IoTotals, Levels, Occupancy, RareCounters,
+    VdiskCounters,
 };
 pub use units::{MICROSECOND, MILLISECOND, SECOND, SECTOR, Time, nanos_to_millis};
 pub use vscsi::{Metric, VSCSI, VscsiBins, VscsiCommand, VscsiStats};

@@ -352,21 +352,28 @@ impl Delta {
     fn add(&mut self, after: &VdiskCounters, before: &VdiskCounters) {
         for direction in 0..3 {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
-            self.failed[direction] += after.failed[direction] - before.failed[direction];
         }
-        self.aborts += after.aborts + after.overdue - before.aborts - before.overdue;
-        self.resets += after.resets - before.resets;
-        self.reserves += after.reserves - before.reserves;
-        self.failed_reserves += after.failed_reserves - before.failed_reserves;
-        self.conflicts += after.conflicts - before.conflicts;
+        let (after_rare, before_rare) = (after.rare.get(), before.rare.get());
+        self.failed
+            .iter_mut()
+            .zip(after_rare.failed)
+            .zip(before_rare.failed)
+            .for_each(|((failed, now), then)| *failed += now - then);
+        self.aborts += after_rare.aborts + after_rare.overdue;
+        self.aborts -= before_rare.aborts + before_rare.overdue;
+        self.resets += after_rare.resets - before_rare.resets;
+        self.reserves += after_rare.reserves - before_rare.reserves;
+        self.failed_reserves += after_rare.failed_reserves - before_rare.failed_reserves;
+        self.conflicts += after_rare.conflicts - before_rare.conflicts;
         self.offered += after.offered - before.offered;
         self.lost += after.lost - before.lost;
         self.merged += after.merged - before.merged;
     }
 
     fn add_gate(&mut self, after: &GateCounters, before: &GateCounters) {
+        let (after, before) = (after.io.get(), before.io.get());
         for direction in 0..3 {
-            self.io[direction].add(&after.io[direction].since(&before.io[direction]));
+            self.io[direction].add(&after[direction].since(&before[direction]));
         }
     }
 
@@ -580,7 +587,7 @@ impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
     /// What the array does by itself, in totals since boot.
     fn offloaded(&mut self, disks: &[VdiskId], entity: EntityId) {
         let (mut ats, mut zeroes, mut discards, mut copies) = (0, 0, 0, 0);
-        for disk in disks.iter().map(|disk| &self.interval.after.vdisks[disk.index()]) {
+        for disk in disks.iter().map(|disk| self.interval.after.vdisks[disk.index()].rare.get()) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Direction, Histogram, Op, Status, Time};
+use crate::{Direction, Histogram, Op, Seldom, Status, Time};
 
 /// What completed I/Os of one direction add up to. All times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,32 +145,9 @@ impl Levels {
     }
 }
 
-/// Counters of a virtual disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VdiskCounters {
-    /// Completed I/Os, by [`Direction`].
-    pub io: [IoTotals; 3],
-    /// Latencies of I/Os as the application sees them, guest wait included: one that its guest's driver cuts takes
-    /// until the last of its commands ends.
-    pub total: Histogram,
-    /// Their sum in nanoseconds.
-    pub total_ns: u64,
-    /// The shares in force; 0 while its VM is off.
-    pub shares: u32,
-    /// I/Os that the application wanted to issue. The engine sees those that were submitted;
-    /// whoever drives it adds those that still wait in the application or were lost there.
-    pub offered: u64,
-    /// I/Os that the application gave up before they were submitted.
-    pub lost: u64,
-    /// I/Os of the application that its guest made a part of another one's command. The engine sees
-    /// none of it: whoever drives it adds them.
-    pub merged: u64,
-    /// Commands waiting inside the guest, in the application too.
-    pub guest_queued: Occupancy,
-    /// Commands waiting for a slot of the device.
-    pub queued: Occupancy,
-    /// Commands holding one.
-    pub slots: Occupancy,
+/// What most virtual disks count none of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RareCounters {
     /// Commands that failed, by [`Direction`].
     pub failed: [u64; 3],
     /// Commands aborted: from the abort on, also while the driver still has them.
@@ -197,11 +174,43 @@ pub struct VdiskCounters {
     pub copies: u64,
 }
 
+/// Counters of a virtual disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VdiskCounters {
+    /// Completed I/Os, by [`Direction`].
+    pub io: [IoTotals; 3],
+    /// Latencies of I/Os as the application sees them, guest wait included: one that its guest's driver cuts takes
+    /// until the last of its commands ends.
+    pub total: Histogram,
+    /// Their sum in nanoseconds.
+    pub total_ns: u64,
+    /// The shares in force; 0 while its VM is off.
+    pub shares: u32,
+    /// I/Os that the application wanted to issue. The engine sees those that were submitted;
+    /// whoever drives it adds those that still wait in the application or were lost there.
+    pub offered: u64,
+    /// I/Os that the application gave up before they were submitted.
+    pub lost: u64,
+    /// I/Os of the application that its guest made a part of another one's command. The engine sees
+    /// none of it: whoever drives it adds them.
+    pub merged: u64,
+    /// Commands waiting inside the guest, in the application too.
+    pub guest_queued: Occupancy,
+    /// Commands waiting for a slot of the device.
+    pub queued: Occupancy,
+    /// Commands holding one.
+    pub slots: Occupancy,
+    /// What most virtual disks have none of.
+    pub rare: Seldom<RareCounters>,
+}
+
 impl VdiskCounters {
     fn copy(&mut self, from: &Self) {
         let mut total = core::mem::take(&mut self.total);
         total.copy(&from.total);
-        *self = Self { total, ..*from };
+        let mut rare = core::mem::take(&mut self.rare);
+        rare.copy(&from.rare);
+        *self = Self { total, rare, ..*from };
     }
 
     /// Counts a command that ended, and the application's I/O with it unless it is only a part of that.
@@ -226,17 +235,18 @@ impl VdiskCounters {
 
     /// Counts what is neither a read nor a write, or did not end well.
     fn count_rest(&mut self, op: Op, status: Status) {
+        let rare = self.rare.get_mut();
         match (status, op) {
-            (Status::Good, Op::Reserve) => self.reserves += 1,
-            (Status::Good, Op::Ats) => self.ats += 1,
-            (Status::Good, Op::Flush) => self.flushes += 1,
-            (Status::Good, Op::Discard) => self.discards += 1,
-            (Status::Good, Op::WriteZeroes) => self.zeroes += 1,
-            (Status::Good, Op::Copy) => self.copies += 1,
+            (Status::Good, Op::Reserve) => rare.reserves += 1,
+            (Status::Good, Op::Ats) => rare.ats += 1,
+            (Status::Good, Op::Flush) => rare.flushes += 1,
+            (Status::Good, Op::Discard) => rare.discards += 1,
+            (Status::Good, Op::WriteZeroes) => rare.zeroes += 1,
+            (Status::Good, Op::Copy) => rare.copies += 1,
             (Status::Good, Op::Read | Op::Write | Op::WriteFua | Op::Release) => {}
             _ => {
-                self.failed[op.direction() as usize] += 1;
-                self.failed_reserves += u64::from(op == Op::Reserve);
+                rare.failed[op.direction() as usize] += 1;
+                rare.failed_reserves += u64::from(op == Op::Reserve);
             }
         }
     }
@@ -286,7 +296,7 @@ pub struct GateCounters {
     pub queued: Occupancy,
     /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
-    pub io: [IoTotals; 3],
+    pub io: Seldom<[IoTotals; 3]>,
     /// Commands that were split.
     pub split_commands: u64,
     /// The pieces that splitting made.
@@ -294,6 +304,12 @@ pub struct GateCounters {
 }
 
 impl GateCounters {
+    fn copy(&mut self, from: &Self) {
+        let mut io = core::mem::take(&mut self.io);
+        io.copy(&from.io);
+        *self = Self { io, ..*from };
+    }
+
     /// Counts a command that was split into so many pieces.
     pub const fn count_split(&mut self, pieces: u32) {
         self.split_commands += 1;
@@ -348,13 +364,13 @@ impl HostSnapshot {
     /// Fills in the paths and the adapters, in the order of their ids.
     pub fn fill_gates<'a>(
         &mut self,
-        paths: impl Iterator<Item = &'a GateCounters>,
-        adapters: impl Iterator<Item = &'a GateCounters>,
+        paths: impl ExactSizeIterator<Item = &'a GateCounters>,
+        adapters: impl ExactSizeIterator<Item = &'a GateCounters>,
     ) {
-        self.paths.clear();
-        self.paths.extend(paths.cloned());
-        self.adapters.clear();
-        self.adapters.extend(adapters.cloned());
+        self.paths.resize_with(paths.len(), GateCounters::default);
+        self.paths.iter_mut().zip(paths).for_each(|(path, from)| path.copy(from));
+        self.adapters.resize_with(adapters.len(), GateCounters::default);
+        self.adapters.iter_mut().zip(adapters).for_each(|(adapter, from)| adapter.copy(from));
     }
 }
 

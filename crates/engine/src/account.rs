@@ -55,18 +55,18 @@ impl Stack {
         let no_wait = |io: &IoTotals| IoTotals { queue_ns: 0, ..*io };
         for (disk, counted) in self.vdisks.iter().zip(vdisks) {
             let Some(path) = first(disk.device) else { continue };
-            let sums = &mut paths[path.index()].io;
+            let sums = paths[path.index()].io.get_mut();
             sums.iter_mut().zip(&counted.io).for_each(|(sum, io)| sum.add(&no_wait(io)));
         }
         let others = self.paths.iter().filter(|path| !path.is_first);
-        let on_others = others.map(|path| (path.device, &path.counters.io));
+        let on_others = others.map(|path| (path.device, path.counters.io.get()));
         let devices = self.devices.iter().enumerate();
-        let failed =
-            devices.filter_map(|(id, device)| Some((DeviceId::new(id), device.failed.as_deref()?)));
+        let failed = devices
+            .filter_map(|(id, device)| Some((DeviceId::new(id), *device.failed.as_deref()?)));
         for (device, counted) in on_others.chain(failed) {
             let Some(path) = first(device) else { continue };
-            let sums = &mut paths[path.index()].io;
-            sums.iter_mut().zip(counted).for_each(|(sum, io)| *sum = sum.since(&no_wait(io)));
+            let sums = paths[path.index()].io.get_mut();
+            sums.iter_mut().zip(&counted).for_each(|(sum, io)| *sum = sum.since(&no_wait(io)));
         }
     }
 

@@ -173,7 +173,12 @@ impl Stack {
         let inside = u64::from(found.guest + found.kernel);
         // What was asked back is counted as aborted, and still inside.
         let offered = counters.offered + u64::from(found.recalled);
-        equal("I/Os submitted to virtual disk", id, offered, completed + counters.aborts + inside)?;
+        equal(
+            "I/Os submitted to virtual disk",
+            id,
+            offered,
+            completed + counters.rare.get().aborts + inside,
+        )?;
         let refusal = self.refusal_of(VdiskId::new(id));
         let waits = found.guest + found.queued;
         if vdisk.takes_io != (vdisk.is_on && refusal.is_none()) || refusal.is_some() && waits > 0 {

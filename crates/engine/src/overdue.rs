@@ -114,7 +114,7 @@ impl Stack {
             .any(|io| matches!(self.ios[io].state, State::Recalled | State::Orphan))
         {
             disk.resets_at = self.now + disk.timeout_ns;
-            disk.counters.resets += 1;
+            disk.counters.rare.get_mut().resets += 1;
             self.abort_disk(id, None, out);
         } else {
             disk.resets_at = Time::NEVER;
@@ -158,7 +158,7 @@ impl Stack {
             _ => {
                 let Io { vdisk, path, .. } = self.ios[io];
                 let disk = &mut self.vdisks[usize::from(vdisk)];
-                disk.counters.overdue += 1;
+                disk.counters.rare.get_mut().overdue += 1;
                 let selector = &mut self.devices[disk.device.index()].selector;
                 selector.avoid(PathId(path), &mut self.paths);
                 self.ask_back(io, State::Overdue, out);
@@ -212,7 +212,7 @@ impl Stack {
 
     /// What a guest gives up while it is overdue has been asked for already.
     pub(crate) fn give_up(&mut self, io: u32, vdisk: VdiskId) {
-        self.vdisks[vdisk.index()].counters.aborts += 1;
+        self.vdisks[vdisk.index()].counters.rare.get_mut().aborts += 1;
         self.ios[io].state = match self.ios[io].state {
             State::Overdue => State::Recalled,
             _ => State::Orphan,

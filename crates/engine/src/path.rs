@@ -146,7 +146,7 @@ impl Path {
 
     /// Counts an I/O that ended here after waiting at gates for so long.
     pub(crate) fn count(&mut self, direction: Direction, ended: &IoTotals, gate_ns: u64) {
-        let io = &mut self.counters.io[direction as usize];
+        let io = &mut self.counters.io.get_mut()[direction as usize];
         if self.is_first {
             io.queue_ns = io.queue_ns.wrapping_add(gate_ns);
         } else {

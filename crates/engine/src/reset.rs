@@ -28,7 +28,7 @@ impl Stack {
     /// Ends every I/O of a virtual disk.
     pub(crate) fn reset(&mut self, id: VdiskId, out: &mut impl Sink) -> Result<(), Error> {
         self.ever_vdisk(id)?;
-        self.vdisks[id.index()].counters.resets += 1;
+        self.vdisks[id.index()].counters.rare.get_mut().resets += 1;
         self.abort_disk(id, None, out);
         self.restart(id, out);
         Ok(())
@@ -147,13 +147,13 @@ impl Stack {
         let counters = &mut self.vdisks[id.index()].counters;
         match self.ios[io].state {
             State::Active | State::InPieces => {
-                counters.aborts += 1;
+                counters.rare.get_mut().aborts += 1;
                 self.ask_back(io, State::Recalled, out);
             }
             State::Overdue | State::WrittenOff => self.give_up(io, id),
             State::Recalled | State::Orphan => {}
             _ => {
-                counters.aborts += 1;
+                counters.rare.get_mut().aborts += 1;
                 let times = self.take_out(io, id);
                 self.vdisks[id.index()].aborted.add(&times);
                 self.end(io, Status::Aborted, out);

@@ -52,7 +52,7 @@ impl Stack {
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
-                self.vdisks[vdisk.index()].counters.conflicts += 1;
+                self.vdisks[vdisk.index()].counters.rare.get_mut().conflicts += 1;
                 if retries > CONFLICT_RETRIES {
                     self.fail(io, why, out);
                 } else {

@@ -5,7 +5,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use counters::{DeviceId, GateCounters, IoTotals, Occupancy, Time, VdiskCounters};
+use counters::{DeviceId, GateCounters, IoTotals, Occupancy, RareCounters, Time, VdiskCounters};
 
 use knobs::Advanced;
 
@@ -318,6 +318,9 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         guest_queued: _,
         queued: _,
         slots: _,
+        rare,
+    } = counted;
+    let RareCounters {
         failed,
         aborts,
         overdue,
@@ -330,11 +333,11 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         discards,
         zeroes,
         copies,
-    } = counted;
+    } = rare.get();
     let each = [
-        offered,
-        lost,
-        merged,
+        *offered,
+        *lost,
+        *merged,
         aborts,
         overdue,
         resets,
@@ -347,12 +350,12 @@ fn counts_of_disk(counted: &VdiskCounters) -> Vec<u64> {
         zeroes,
         copies,
     ];
-    each.into_iter().chain(failed).copied().chain(commands(io)).collect()
+    each.into_iter().chain(failed).chain(commands(io)).collect()
 }
 
 fn counts_of_gate(counted: &GateCounters) -> Vec<u64> {
     let GateCounters { depth: _, active: _, queued: _, io, split_commands, split_copies } = counted;
-    commands(io).chain([*split_commands, *split_copies]).collect()
+    commands(&io.get()).chain([*split_commands, *split_copies]).collect()
 }
 
 fn require(holds: bool, what: &'static str) -> Result<(), Damage> {

@@ -7,7 +7,8 @@
 use alloc::vec::Vec;
 
 use counters::{
-    DeviceCounters, GateCounters, Histogram, IoTotals, Levels, Occupancy, VdiskCounters,
+    DeviceCounters, GateCounters, Histogram, IoTotals, Levels, Occupancy, RareCounters, Seldom,
+    VdiskCounters,
 };
 
 use crate::{
@@ -34,8 +35,10 @@ records! {
     IoTotals { commands, bytes, guest_ns, kernel_ns, queue_ns, device_ns, array_ns }
     Levels { guest, kernel, device }
     VdiskCounters {
-        io, total, total_ns, shares, offered, lost, merged, guest_queued, queued, slots, failed, aborts, overdue,
-        resets, reserves, failed_reserves, conflicts, ats, flushes, discards, zeroes, copies,
+        io, total, total_ns, shares, offered, lost, merged, guest_queued, queued, slots, rare,
+    }
+    RareCounters {
+        failed, aborts, overdue, resets, reserves, failed_reserves, conflicts, ats, flushes, discards, zeroes, copies,
     }
     DeviceCounters {
         depth, depth_over_time, active, queued, held, levels, engagements, queue_full, resets,
@@ -51,6 +54,16 @@ impl Field for Occupancy {
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
         Field::take(from).map(Self::of_parts)
+    }
+}
+
+impl<T: Field + Copy + Default + PartialEq> Field for Seldom<T> {
+    fn put(&self, to: &mut Payload) {
+        self.get().put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Field::take(from).map(Self::of)
     }
 }
 

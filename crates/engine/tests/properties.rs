@@ -234,7 +234,7 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
         bench.answer(bench.out.len() - 1, Status::Good);
     }
     // What was down the lost path is sent again, down the other one.
-    assert_eq!(counters_of(&bench.engine).paths[1].io[0].commands, 40);
+    assert_eq!(counters_of(&bench.engine).paths[1].io.get()[0].commands, 40);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn what_has_ended_is_found_by_no_reset_and_no_reboot() {
     }
     let disk = &counters_of(&bench.engine).vdisks[0];
     // The adapter takes 1 MiB: the largest of each three are three commands, and one I/O of the application.
-    assert_eq!((disk.aborts, disk.io[0].commands), (0, 60 * (1 + 1 + 3)));
+    assert_eq!((disk.rare.get().aborts, disk.io[0].commands), (0, 60 * (1 + 1 + 3)));
     assert_eq!((disk.offered, disk.total.count()), (180, 180));
 }
 
@@ -302,7 +302,7 @@ fn a_reboot_frees_what_is_at_every_level_once() {
         }
         assert!(bench.alive.is_empty());
         let disk = &counters_of(&bench.engine).vdisks[0];
-        assert_eq!((disk.aborts, disk.offered), (100 * round, 100 * round));
+        assert_eq!((disk.rare.get().aborts, disk.offered), (100 * round, 100 * round));
     }
 }
 
@@ -382,11 +382,11 @@ fn each_path_tells_what_it_has_carried() {
     }
     let found = counters_of(&bench.engine);
     let io = |totals: &[IoTotals; 3]| (totals[1].commands, totals[1].device_ns);
-    let on_paths = [0, 1].map(|path: usize| io(&found.paths[path].io));
+    let on_paths = [0, 1].map(|path: usize| io(&found.paths[path].io.get()));
     let disk = &found.vdisks[0];
     assert_eq!(carried.map(|(commands, _)| commands).iter().sum::<u64>(), 51);
     assert_eq!(disk.io[1].commands, 60);
-    assert_eq!((on_paths, found.paths[1].io[1].queue_ns), (carried, 0));
+    assert_eq!((on_paths, found.paths[1].io.get()[1].queue_ns), (carried, 0));
 }
 
 #[test]
@@ -469,8 +469,11 @@ fn every_operation_takes_a_slot_and_is_counted_as_what_it_is() {
     let disk = &counters_of(&bench.engine).vdisks[0];
     assert_eq!(disk.io.map(|io| io.commands), [8, 16, 2 + 1 + 1 + 8 + 9 + 9 + 1]);
     assert_eq!(disk.io.map(|io| io.bytes >> 20), [8, 16, 24]);
-    assert_eq!((disk.flushes, disk.discards, disk.zeroes), (2, 1, 1));
-    assert_eq!((disk.ats, disk.reserves, disk.copies), (8, 9, 1));
+    assert_eq!(
+        (disk.rare.get().flushes, disk.rare.get().discards, disk.rare.get().zeroes),
+        (2, 1, 1)
+    );
+    assert_eq!((disk.rare.get().ats, disk.rare.get().reserves, disk.rare.get().copies), (8, 9, 1));
 }
 
 #[test]
@@ -522,7 +525,10 @@ fn a_silent_back_end_keeps_no_slot_from_others_and_nothing_is_sent_twice() {
     bench.let_go(silent[3]);
     assert_eq!(bench.alive.len(), 2);
     let disk = &counters_of(&bench.engine).vdisks[0];
-    assert_eq!((disk.overdue, disk.aborts, disk.resets), (4, 3, 1));
+    assert_eq!(
+        (disk.rare.get().overdue, disk.rare.get().aborts, disk.rare.get().resets),
+        (4, 3, 1)
+    );
 }
 
 /// One disk whose guest waits 30 s, reached over two paths.
@@ -551,7 +557,7 @@ fn a_guest_aborts_after_its_timeout_and_resets_when_that_does_not_help() {
         let disk = &counters_of(&bench.engine).vdisks[0];
         let aborts = u64::try_from(asked).unwrap();
         assert_eq!(
-            (bench.asked(), disk.aborts, disk.resets),
+            (bench.asked(), disk.rare.get().aborts, disk.rare.get().resets),
             (asked, aborts, resets),
             "{second} s"
         );
@@ -562,7 +568,7 @@ fn a_guest_aborts_after_its_timeout_and_resets_when_that_does_not_help() {
     assert!(bench.alive.is_empty());
     wake_at(&mut bench, 200);
     assert_eq!(bench.engine.next_wakeup(), None, "nothing is under way");
-    assert_eq!(counters_of(&bench.engine).vdisks[0].resets, 2);
+    assert_eq!(counters_of(&bench.engine).vdisks[0].rare.get().resets, 2);
 }
 
 #[test]
@@ -603,7 +609,10 @@ fn what_waits_for_a_path_waits_for_its_guest_and_a_process_of_the_host_for_the_t
     bench.submit(VdiskId(1), Op::Ats, 0, 512);
     assert_eq!(bench.out.len(), 2, "a path is back");
     let counters = counters_of(&bench.engine);
-    assert_eq!((counters.vdisks[1].failed, counters.vdisks[0].aborts), ([0, 0, 2], 0));
+    assert_eq!(
+        (counters.vdisks[1].rare.get().failed, counters.vdisks[0].rare.get().aborts),
+        ([0, 0, 2], 0)
+    );
 }
 
 #[test]
@@ -636,7 +645,7 @@ fn a_device_is_lost_when_every_path_says_so_and_back_with_the_first_that_is_up()
     assert_eq!(bench.out[31].path, PathId(1));
     bench.answer(31, lost);
     assert_eq!((bench.out.len(), bench.alive.len()), (31, 31), "what waited has failed");
-    assert_eq!(counters_of(&bench.engine).vdisks[0].failed, [0, 9, 0]);
+    assert_eq!(counters_of(&bench.engine).vdisks[0].rare.get().failed, [0, 9, 0]);
     bench.submit(VdiskId(0), Op::Write, 0, 512);
     assert_eq!(bench.alive.len(), 31);
     bench.answer(0, Status::Good);
@@ -657,7 +666,7 @@ fn what_is_overdue_is_sent_again_down_another_path() {
     bench.let_go(bench.out[0].io);
     assert_eq!(bench.out[0].path, PathId(1));
     let counters = counters_of(&bench.engine);
-    assert_eq!((counters.devices[0].resets, counters.vdisks[0].overdue), (1, 1));
+    assert_eq!((counters.devices[0].resets, counters.vdisks[0].rare.get().overdue), (1, 1));
 }
 
 fn disk(id: u16, device: u16) -> Part {
@@ -717,7 +726,10 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
         bench.answer(0, Status::Good);
     }
     let disks = counters_of(&bench.engine).vdisks;
-    assert_eq!((disks[0].io[1].commands, disks[0].aborts, disks[1].io[0].commands), (70, 0, 1));
+    assert_eq!(
+        (disks[0].io[1].commands, disks[0].rare.get().aborts, disks[1].io[0].commands),
+        (70, 0, 1)
+    );
     assert!(bench.input(drain(Object::Device(DeviceId(0)))));
     assert!(!bench.input(Input::Attach(again)), "its device is gone");
     assert!(!bench.input(drain(Object::Device(DeviceId(1)))), "a disk is on it");
@@ -739,5 +751,5 @@ fn what_is_removed_ends_in_the_two_steps_of_every_abort_and_a_path_loses_what_it
         bench.let_go(bench.out[0].io);
     }
     assert!(bench.alive.is_empty());
-    assert_eq!(counters_of(&bench.engine).vdisks[0].aborts, 40);
+    assert_eq!(counters_of(&bench.engine).vdisks[0].rare.get().aborts, 40);
 }

@@ -160,11 +160,12 @@ fn worlds(host: &Host) -> Vec<World> {
 }
 
 fn of_disk(disk: &VdiskCounters) -> Totals {
-    let [failed_reads, failed_writes, failed_others] = disk.failed;
+    let rare = disk.rare.get();
+    let [failed_reads, failed_writes, failed_others] = rare.failed;
     let failed = failed_reads + failed_writes + failed_others;
     Totals {
-        reserves: disk.reserves,
-        conflicts: disk.conflicts,
+        reserves: rare.reserves,
+        conflicts: rare.conflicts,
         failed,
         failed_reads,
         failed_writes,
@@ -174,7 +175,7 @@ fn of_disk(disk: &VdiskCounters) -> Totals {
 
 /// What fails is told by disk: a path has all.
 fn of_path(path: &GateCounters) -> Totals {
-    of_io(&path.io, 0)
+    of_io(&path.io.get(), 0)
 }
 
 fn of_io(io: &[IoTotals; 3], failed: u64) -> Totals {

@@ -14,15 +14,21 @@ use crate::{
 /// Threads that issue, wait, think, and issue again.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedLoop {
-    think_ns: u64,
     /// Holds the threads to a rate.
     held: Option<Box<Held>>,
-    /// Threads that think, by the end of it.
-    thinking: VecDeque<(Time, u32)>,
+    /// Of threads that think between their I/Os.
+    thinking: Option<Box<Thinking>>,
     /// Threads that would issue.
     idle: Tags,
     /// When the next of them may.
     issue_at: Time,
+}
+
+/// How long threads think, and those that do, by the end of it.
+#[derive(Clone, Debug)]
+struct Thinking {
+    nanos: u64,
+    until: VecDeque<(Time, u32)>,
 }
 
 /// What holds threads to a rate, and whether what was missed of it is made up for.
@@ -69,12 +75,14 @@ impl Turn {
 impl ClosedLoop {
     fn new(threads: u32, think_ns: u64, rate: Option<Ceiling>) -> Self {
         let idle = Tags::full(threads);
+        let until = || VecDeque::with_capacity(idle.len());
+        let thinking =
+            (think_ns > 0).then(|| Box::new(Thinking { nanos: think_ns, until: until() }));
         Self {
-            think_ns,
             held: rate.map(|Ceiling { per_sec, makes_up }| {
                 Box::new(Held { beat: Beat::new(per_sec, Spread::Constant), makes_up })
             }),
-            thinking: VecDeque::with_capacity(if think_ns > 0 { idle.len() } else { 0 }),
+            thinking,
             idle,
             issue_at: Time::ZERO,
         }
@@ -82,7 +90,7 @@ impl ClosedLoop {
 
     /// Whether a completion always makes the next I/O due at once.
     const fn is_free(&self) -> bool {
-        self.think_ns == 0 && self.held.is_none()
+        self.thinking.is_none() && self.held.is_none()
     }
 
     fn start(&mut self, now: Time) {
@@ -93,14 +101,16 @@ impl ClosedLoop {
     }
 
     fn next_wakeup(&self) -> Time {
-        let thought = self.thinking.front().map_or(Time::NEVER, |&(end, _)| end);
+        let first = self.thinking.as_ref().and_then(|thinking| thinking.until.front());
+        let thought = first.map_or(Time::NEVER, |&(end, _)| end);
         if self.idle.is_empty() { thought } else { thought.min(self.issue_at) }
     }
 
     fn wake(&mut self, now: Time, phases: &Phases, random: &mut Random) -> Option<u32> {
-        while let Some(&(_, tag)) = self.thinking.front().filter(|(end, _)| *end <= now) {
-            self.thinking.pop_front();
-            self.idle.insert(tag);
+        if let Some(thinking) = &mut self.thinking {
+            while let Some((_, tag)) = thinking.until.pop_front_if(|(end, _)| *end <= now) {
+                self.idle.insert(tag);
+            }
         }
         if self.idle.is_empty() || !self.may_issue(now, phases, random) {
             return None;
@@ -115,8 +125,8 @@ impl ClosedLoop {
         phases: &Phases,
         random: &mut Random,
     ) -> Option<u32> {
-        if self.think_ns > 0 {
-            self.thinking.push_back((now + self.think_ns, tag));
+        if let Some(thinking) = &mut self.thinking {
+            thinking.until.push_back((now + thinking.nanos, tag));
             return None;
         }
         if self.may_issue(now, phases, random) {

@@ -1,5 +1,7 @@
 //! The instants at which a workload may issue: an even or random beat, and on and off in turn.
 
+use alloc::boxed::Box;
+
 use counters::{SECOND, Time};
 
 use crate::{
@@ -49,14 +51,14 @@ impl Beat {
 pub(crate) struct Phases {
     start: Time,
     /// Nanoseconds on and nanoseconds from one burst to the next; `None` is always on.
-    burst: Option<(u64, u64)>,
+    burst: Option<Box<(u64, u64)>>,
 }
 
 impl Phases {
     pub(crate) fn new(burst: Option<Burst>) -> Self {
         let lengths = |Burst { on_ns, off_ns }| (on_ns.max(1), on_ns.max(1).saturating_add(off_ns));
         let pausing = burst.filter(|burst| burst.off_ns > 0);
-        Self { start: Time::ZERO, burst: pausing.map(lengths) }
+        Self { start: Time::ZERO, burst: pausing.map(lengths).map(Box::new) }
     }
 
     pub(crate) const fn always_on(&self) -> bool {
@@ -70,15 +72,15 @@ impl Phases {
     /// Time on from the start until `now`.
     pub(crate) fn on_ns(&self, now: Time) -> u64 {
         let elapsed = now.since(self.start);
-        self.burst.map_or(elapsed, |(on_ns, period_ns)| {
-            (elapsed / period_ns) * on_ns + (elapsed % period_ns).min(on_ns)
+        self.burst.as_deref().map_or(elapsed, |(on_ns, period_ns)| {
+            (elapsed / period_ns) * on_ns + (elapsed % period_ns).min(*on_ns)
         })
     }
 
     /// The instant at which a time on is reached and the workload is on.
     pub(crate) fn at(&self, on_ns: u64) -> Time {
-        let elapsed = self.burst.map_or(on_ns, |(burst_ns, period_ns)| {
-            (on_ns / burst_ns).saturating_mul(period_ns).saturating_add(on_ns % burst_ns)
+        let elapsed = self.burst.as_deref().map_or(on_ns, |(burst_ns, period_ns)| {
+            (on_ns / burst_ns).saturating_mul(*period_ns).saturating_add(on_ns % burst_ns)
         });
         self.start + elapsed
     }

@@ -184,7 +184,8 @@ fn a_command_that_takes_longer_than_its_adapter_allows_is_sent_again() {
             scenario.seed = seed;
             run(&scenario, 1, &())
         });
-        let overdue = |outcome: &Outcome| outcome.windows[0][0].counters.vdisks[0].overdue;
+        let overdue =
+            |outcome: &Outcome| outcome.windows[0][0].counters.vdisks[0].rare.get().overdue;
         assert_eq!(overdue(&free), 0);
         let overdue = overdue(&timely);
         assert!((10..150).contains(&overdue), "{overdue} of {} for seed {seed}", timely.ios);

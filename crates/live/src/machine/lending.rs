@@ -137,7 +137,7 @@ fn a_request_whose_memory_the_kernel_has_is_answered_when_it_comes_back() {
     let mut guest = Guest::new(Some(512));
     guest.wait(GUEST_NS + 5 * SECOND);
     assert!(!guest.is_told() && guest.get(DATA) == 1, "aborted, and not recalled: it waits");
-    assert_eq!(guest.bench.machine.counters().vdisks[0].aborts, 1);
+    assert_eq!(guest.bench.machine.counters().vdisks[0].rare.get().aborts, 1);
     // Others are served all the while.
     guest.bench.clients[1].ask((0, 0), 0, 512, &[]);
     assert_eq!(guest.bench.answer(1).error, 0);

@@ -50,7 +50,10 @@ fn a_silent_disk_is_given_up_and_stops_no_other() {
         assert_eq!(bench.answer(0).error, EIO);
     }
     let counters = bench.machine.counters();
-    assert_eq!((counters.vdisks[0].aborts, counters.vdisks[1].aborts), (8, 0));
+    assert_eq!(
+        (counters.vdisks[0].rare.get().aborts, counters.vdisks[1].rare.get().aborts),
+        (8, 0)
+    );
     bench.clients[1].ask((0, READ), 0, 4096, &[]);
     assert_eq!(bench.answer(1).data, [7; 4096]);
     // All its paths are dead: what is asked now waits in the host, and is given up as well.
@@ -59,7 +62,7 @@ fn a_silent_disk_is_given_up_and_stops_no_other() {
     bench.clients[0].ask((0, READ), 0, 4096, &[]);
     wait(&mut bench, GUEST_NS + SECOND);
     assert_eq!(bench.answer(0).error, EIO);
-    assert_eq!(bench.machine.counters().vdisks[0].aborts, 9);
+    assert_eq!(bench.machine.counters().vdisks[0].rare.get().aborts, 9);
     // It answers at last, and is as good as before.
     bench.medium().silent.clear();
     wait(&mut bench, 10 * SECOND);
@@ -92,7 +95,7 @@ fn a_host_that_keeps_the_time_resets_the_device() {
     wait(&mut bench, GUEST_NS + 3 * SECOND);
     assert_eq!(bench.answer(0).error, EIO);
     let counters = bench.machine.counters();
-    assert!(counters.vdisks[0].overdue > 0, "{:?}", counters.vdisks[0]);
+    assert!(counters.vdisks[0].rare.get().overdue > 0, "{:?}", counters.vdisks[0]);
 }
 
 /// One that is to end does, whatever its disks do.

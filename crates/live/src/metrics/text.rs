@@ -103,24 +103,28 @@ const FAMILIES: [Family; 25] = [
     family(
         "kavg_disk_failed",
         "Commands that failed (FCMDS/s).",
-        Samples::DiskTotal(|disk| disk.failed.iter().sum()),
+        Samples::DiskTotal(|disk| disk.rare.get().failed.iter().sum()),
     ),
     family(
         "kavg_disk_aborts",
         "Commands that were aborted (ABRTS/s).",
-        Samples::DiskTotal(|disk| disk.aborts),
+        Samples::DiskTotal(|disk| disk.rare.get().aborts),
     ),
     family(
         "kavg_disk_overdue",
         "Commands that the host asked back because they took too long.",
-        Samples::DiskTotal(|disk| disk.overdue),
+        Samples::DiskTotal(|disk| disk.rare.get().overdue),
     ),
     family(
         "kavg_disk_resets",
         "Resets that a guest issued (RESETS/s).",
-        Samples::DiskTotal(|disk| disk.resets),
+        Samples::DiskTotal(|disk| disk.rare.get().resets),
     ),
-    family("kavg_disk_flushes", "Flushes that completed.", Samples::DiskTotal(|disk| disk.flushes)),
+    family(
+        "kavg_disk_flushes",
+        "Flushes that completed.",
+        Samples::DiskTotal(|disk| disk.rare.get().flushes),
+    ),
     family(
         "kavg_device_queue_depth",
         "The limit on a device's outstanding commands (DQLEN).",
