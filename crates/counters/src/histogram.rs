@@ -11,7 +11,7 @@
 //! ```
 
 use alloc::{boxed::Box, vec::Vec};
-use core::iter;
+use core::{fmt, iter};
 
 use crate::Time;
 
@@ -32,7 +32,7 @@ const FEW: usize = ((24 - MIN_BITS) * SUB) as usize + 1;
 
 /// Counts of durations in nanoseconds. A bucket spans 1/8 of an octave (at most 12.5 %); quantiles
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Histogram {
     /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all; behind those of all the high
     /// halves, once one is not 0.
@@ -171,6 +171,13 @@ impl Histogram {
             let (low, high) = bounds_of(bucket);
             (low, high, entries)
         })
+    }
+}
+
+/// By what it holds, as a digest of counters has it, and not by its memory.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.used()).finish()
     }
 }
 

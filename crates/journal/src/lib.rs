@@ -13,7 +13,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `KAVGJRNL` |
-//! | 1 | version of the format: 16 |
+//! | 1 | version of the format: 17 |
 //! | rest | frames |
 //!
 //! The first frame is as in `segment.rs`. The others hold whole
@@ -59,4 +59,4 @@ pub fn is_journal(mut file: impl Read) -> bool {
 /// What a journal begins with.
 const MAGIC: &[u8; 8] = b"KAVGJRNL";
 /// The version of the format, which is the byte after it.
-const VERSION: u8 = 16;
+const VERSION: u8 = 17;

@@ -471,3 +471,40 @@ impl Outcome {
         outcome
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::Source;
+    use counters::Occupancy;
+
+    /// So a window and a sample that begin with the run need no snapshot of its beginning.
+    #[test]
+    fn nothing_is_counted_when_a_run_begins() {
+        let read = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let is_toml = |path: &Path| path.extension().is_some_and(|ending| ending == "toml");
+        for path in files.filter(|path| is_toml(path)) {
+            let (_, scenario) = Source::load(&path, Vec::new(), &read).unwrap();
+            let hosts: Vec<_> = (0..scenario.hosts.len()).collect();
+            let component = Component::new(&scenario, &[hosts], [()]);
+            let machine = &component.machines[0];
+            for (index, host) in machine.hosts.iter().enumerate() {
+                let mut found = HostSnapshot::default();
+                machine.snapshot(Time::ZERO, index, host, &mut found);
+                for device in &mut found.devices {
+                    device.depth = 0;
+                    let (_, area) = device.depth_over_time.parts();
+                    device.depth_over_time = Occupancy::of_parts((0, area));
+                }
+                found.vdisks.iter_mut().for_each(|disk| disk.shares = 0);
+                let gates = found.paths.iter_mut().chain(&mut found.adapters);
+                gates.for_each(|gate| gate.depth = 0);
+                assert_eq!(found, found.uncounted(), "{}", path.display());
+            }
+        }
+    }
+}

@@ -126,12 +126,12 @@ fn a_disk_at_rest_takes_less_than_2_kb() {
 
 /// With 96 I/Os outstanding, every histogram begun and the report of its run.
 #[test]
-fn a_running_disk_takes_less_than_12_kb() {
+fn a_running_disk_takes_less_than_10_kb() {
     let scenario = model(2, 20 * MILLISECOND);
     let before = LIVE.get();
     let (_, memory) = sim::run_watched(&scenario, Memory::default());
     let bytes = (memory.most - before) / disks(&scenario);
-    assert!(bytes < 12_000, "{bytes}");
+    assert!(bytes < 10_000, "{bytes}");
 }
 
 /// A record of 64 bytes in a table that grows by a sixteenth, and a seat among those of its virtual disk.
