@@ -280,6 +280,22 @@ mod tests {
         assert_eq!(copied, sum);
     }
 
+    #[test]
+    fn it_grows_with_what_it_is_told_and_keeps_it() {
+        let mut histogram = Histogram::default();
+        let mut told = 0;
+        for (nanos, entries, len) in [(0, 3, FEW), (1 << 24, 1, BUCKETS), (300, 65_536, 2 * BUCKETS)] {
+            (0..entries).for_each(|_| histogram.record(nanos));
+            told += entries;
+            assert_eq!((histogram.count(), histogram.halves.len()), (told, len), "{nanos}");
+            let tables = histogram.tables().map(|table| table.map(Vec::from_iter));
+            assert_eq!(Histogram::of_tables(tables), Some(histogram.clone()));
+        }
+        let [low, high] = histogram.tables().map(|table| table.map(Vec::from_iter));
+        assert_eq!(Histogram::of_tables([None, high]), None);
+        assert_eq!(Histogram::of_tables([low.map(|low| low[1..].to_vec()), None]), None);
+    }
+
     proptest! {
         #[test]
         fn a_value_lies_inside_its_bucket(nanos in 0_u64..1 << MAX_BITS) {
