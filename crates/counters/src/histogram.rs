@@ -284,7 +284,9 @@ mod tests {
     fn it_grows_with_what_it_is_told_and_keeps_it() {
         let mut histogram = Histogram::default();
         let mut told = 0;
-        for (nanos, entries, len) in [(0, 3, FEW), (1 << 24, 1, BUCKETS), (300, 65_536, 2 * BUCKETS)] {
+        for (nanos, entries, len) in
+            [(0, 3, FEW), (1 << 24, 1, BUCKETS), (300, 65_536, 2 * BUCKETS)]
+        {
             (0..entries).for_each(|_| histogram.record(nanos));
             told += entries;
             assert_eq!((histogram.count(), histogram.halves.len()), (told, len), "{nanos}");

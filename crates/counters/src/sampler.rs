@@ -350,21 +350,16 @@ struct Delta {
 
 impl Delta {
     fn add(&mut self, after: &VdiskCounters, before: &VdiskCounters) {
+        let (now, then) = (after.rare.get(), before.rare.get());
         for direction in 0..3 {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
+            self.failed[direction] += now.failed[direction] - then.failed[direction];
         }
-        let (after_rare, before_rare) = (after.rare.get(), before.rare.get());
-        self.failed
-            .iter_mut()
-            .zip(after_rare.failed)
-            .zip(before_rare.failed)
-            .for_each(|((failed, now), then)| *failed += now - then);
-        self.aborts += after_rare.aborts + after_rare.overdue;
-        self.aborts -= before_rare.aborts + before_rare.overdue;
-        self.resets += after_rare.resets - before_rare.resets;
-        self.reserves += after_rare.reserves - before_rare.reserves;
-        self.failed_reserves += after_rare.failed_reserves - before_rare.failed_reserves;
-        self.conflicts += after_rare.conflicts - before_rare.conflicts;
+        self.aborts += now.aborts + now.overdue - then.aborts - then.overdue;
+        self.resets += now.resets - then.resets;
+        self.reserves += now.reserves - then.reserves;
+        self.failed_reserves += now.failed_reserves - then.failed_reserves;
+        self.conflicts += now.conflicts - then.conflicts;
         self.offered += after.offered - before.offered;
         self.lost += after.lost - before.lost;
         self.merged += after.merged - before.merged;
