@@ -48,7 +48,10 @@ fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
     };
     let is_other = is_throttled(known) || has_other_limit(known);
     let dsnro = f64::from(known.dsnro.filter(|_| !is_other)?);
-    [lowest, deepest].into_iter().find(|depth| ![dsnro, most].contains(depth))
+    // What DSNRO was before it was set is not what esxcli says now.
+    let was = device.full.as_ref().and_then(|full| full.was);
+    let mut shown = [lowest, deepest].into_iter().filter(|depth| Some(*depth) != was);
+    shown.find(|depth| ![dsnro, most].contains(depth))
 }
 
 /// A DQLEN that stays below the device's depth while one VM alone has commands there, and that VM: DSNRO has no

@@ -404,7 +404,7 @@ impl<'a> Device<'a> {
         self.quickest_ms = self.quickest();
         self.limits = thresholds.for_device(if known.is_flash { 0.0 } else { self.quickest_ms });
         self.stands_at = self.find_stand();
-        self.full = self.find_full_queue(known.dsnro.map(f64::from), guests);
+        self.full = self.find_full_queue(known, guests);
     }
 
     /// The spell of load in which something holds.

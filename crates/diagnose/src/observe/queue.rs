@@ -10,7 +10,7 @@ use super::{
     Column, Device, Host, Spell, World, is_round, largest, little, mean, median, most_frequent,
     quantile, reaches,
 };
-use crate::Threshold;
+use crate::{DeviceFacts, Threshold};
 
 /// The columns of a queue, of a device or of a world on it.
 #[derive(Clone, Debug)]
@@ -84,6 +84,10 @@ pub(crate) struct FullQueue {
     pub(crate) in_bursts: bool,
     /// The share of the spell's samples that caught the queue full.
     pub(crate) caught: f64,
+    /// Whether its limit goes to and fro, so that the samples mostly show a higher one than holds what waits.
+    pub(crate) flaps: bool,
+    /// What the limit was before it was set to this one, while the same VMs competed.
+    pub(crate) was: Option<f64>,
 }
 
 impl FullQueue {
@@ -258,9 +262,10 @@ impl Device<'_> {
     /// its default: the limit that samples show is the one between them [S1].
     pub(super) fn find_full_queue(
         &self,
-        dsnro: Option<f64>,
+        known: &DeviceFacts,
         guests: Option<f64>,
     ) -> Option<FullQueue> {
+        let dsnro = known.dsnro.map(f64::from);
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
         let waits = |sample: usize| {
@@ -278,13 +283,16 @@ impl Device<'_> {
             is_known(&spell).then_some(spell)
         };
         let spell = self.spell(waits).or_else(one_by_one)?;
-        let spell = self.at_the_lower_limit(spell);
-        const SOMETIMES: f64 = 0.2;
-        let in_bursts =
-            spell.share(|sample| self.is_full(sample)) < SOMETIMES || self.comes_and_goes(&spell);
+        let held_below = self.held_below(&spell, waiting);
+        let (spell, was) = match self.since_it_was_set(&spell, known) {
+            Some((spell, was)) => (spell, Some(was)),
+            None if held_below.is_some() => (spell, None),
+            None => (self.at_the_lower_limit(spell), None),
+        };
+        let in_bursts = self.is_full_in_bursts(&spell);
         // Worlds that were cut out of the recording are of one more VM at least.
         let hidden = usize::from(self.hides_worlds(&spell.samples));
-        let hidden = hidden.max(self.unmeasured(&spell.samples));
+        let hidden = hidden + self.unmeasured(&spell.samples);
         let competitors = self.competitors(&spell.samples) + hidden;
         let lowers = in_bursts && competitors > 1;
         let is_unseen = lowers && self.motion() == Motion::Steady && self.recurs_with_load(&spell);
@@ -293,10 +301,17 @@ impl Device<'_> {
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors, dsnro, guests) {
             return None;
         }
-        let depth = self.limit_when_full(&spell)?.min(dsnro);
+        let depth = held_below.or_else(|| self.limit_when_full(&spell))?.min(dsnro);
         let waiting = spell.mean(waiting)?;
         let in_a_burst = || self.burst(&spell, depth, waiting);
-        let demand = in_bursts.then(in_a_burst).flatten().unwrap_or(depth + waiting);
+        let in_bursts_or_mean = in_bursts.then(in_a_burst).flatten();
+        let between = held_below.and_then(|_| {
+            let outstanding = spell.mean(|sample| self.in_slots(sample))? + waiting;
+            let high = self.deepest()?;
+            let fit = outstanding - high < limit(Threshold::Waiting);
+            Some(if fit { outstanding.min(high) } else { outstanding })
+        });
+        let demand = between.or(in_bursts_or_mean).unwrap_or(depth + waiting);
         Some(FullQueue {
             depth,
             waiting,
@@ -306,6 +321,8 @@ impl Device<'_> {
             competitors,
             in_bursts,
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),
+            flaps: held_below.is_some(),
+            was,
             spell,
         })
     }
@@ -319,6 +336,67 @@ impl Device<'_> {
         const FEW: usize = 4;
         let enough = if spell.samples.len() > FEW { 2 } else { 1 };
         if lower.len() >= enough { Spell { samples: lower, ..spell } } else { spell }
+    }
+
+    /// The lower of two limits, where most samples show the higher one and that does not explain what waits:
+    /// with it in force all the time less than half of that would. A limit that comes back to a value that it
+    /// left is neither a driver's nor one that was set: it is lowered for as long as VMs compete, which may be
+    /// less than from one sample to the next, and raised by a run of 128 commands of one VM
+    /// (`Disk.SchedQControlSeqReqs` [LAMW]).
+    fn held_below(&self, spell: &Spell, waiting: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        const MOST: f64 = 0.5;
+        let Motion::TwoLevels { low, high } = self.motion() else { return None };
+        let is_high = most_frequent(self.queue.dqlen.over(&spell.samples)) == Some(high);
+        if !is_high || !self.limit_falls() || self.is_full_in_bursts(spell) {
+            return None;
+        }
+        let waiting = spell.mean(waiting)?;
+        let inside = spell.mean(|sample| self.in_slots(sample))?;
+        (inside + waiting - high < MOST * waiting).then_some(low)
+    }
+
+    /// The samples of a spell since the limit was set to what it is at the end, and what it was before: it goes
+    /// up once, between two values at which VMs compete. Nothing but a person raises it then, and a driver's
+    /// depth would have taken a reboot. Not where a source tells what was changed, nor in a few samples, of
+    /// which one may show a limit that has just ended [S1].
+    fn since_it_was_set(&self, spell: &Spell, known: &DeviceFacts) -> Option<(Spell, f64)> {
+        const FEW: usize = 4;
+        const NEARLY_EACH: f64 = 0.9;
+        let Motion::TwoLevels { low, high } = self.motion() else { return None };
+        let at = |depth: f64, samples: &[usize]| -> Vec<usize> {
+            let is_there = |sample: &usize| self.queue.dqlen.at(*sample) == Some(depth);
+            samples.iter().copied().filter(is_there).collect()
+        };
+        let compete = |samples: &[usize]| {
+            let steadily = samples.iter().filter(|sample| self.compete_steadily(**sample));
+            steadily.count() as f64 >= NEARLY_EACH * samples.len() as f64
+        };
+        let [before, since] = [low, high].map(|depth| at(depth, &self.busy));
+        let waits_since = at(high, &spell.samples);
+        let is_told = known.dsnro_at_end.or(known.max_queue_depth_at_end).is_some()
+            || self.hides_worlds(&self.busy)
+            || self.unmeasured(&self.busy) > 0;
+        let is_set = !is_told
+            && !self.limit_falls()
+            && self.depths().all(|depth| depth == low || depth == high)
+            && self.busy.len() > FEW
+            && waits_since.len() > 1
+            && !before.is_empty()
+            && compete(&before)
+            && compete(&since);
+        is_set.then(|| (Spell { samples: waits_since, ..spell.clone() }, low))
+    }
+
+    /// Whether VMs compete all through a sample: where the second sends one command in thirteen, the other has
+    /// a run of [`RUN`] that would end it less than once in 10,000 times.
+    fn compete_steadily(&self, sample: usize) -> bool {
+        self.senders(&[sample], RUN / 10.0) > 1
+    }
+
+    /// Whether a queue is full for a part of the time only, which the samples mostly miss.
+    fn is_full_in_bursts(&self, spell: &Spell) -> bool {
+        const SOMETIMES: f64 = 0.2;
+        spell.share(|sample| self.is_full(sample)) < SOMETIMES || self.comes_and_goes(spell)
     }
 
     /// The limit in force in most of the samples in which it is reached.
@@ -423,7 +501,7 @@ impl Device<'_> {
 
     /// VMs that have commands on the device, of which a column is missing that tells how many: they
     /// compete like those that are whole.
-    fn unmeasured(&self, samples: &[usize]) -> usize {
+    pub(crate) fn unmeasured(&self, samples: &[usize]) -> usize {
         let tenants = self.tenants(samples);
         let all = self.flow.mean_rate(samples);
         let is_whole = |owner: &str| tenants.iter().any(|tenant| tenant.name == owner);
@@ -436,6 +514,15 @@ impl Device<'_> {
         };
         let owners = self.worlds.iter().filter(is_there).map(|world| world.owner);
         owners.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether nothing tells if some world has commands there, because its columns were cut.
+    pub(crate) fn has_blind_worlds(&self, samples: &[usize]) -> bool {
+        let is_blind = |world: &World<'_>| {
+            let inside = mean(samples.iter().map(|&sample| world.queue.sampled(sample)));
+            world.flow.mean_rate(samples).is_none() && inside.is_none()
+        };
+        self.worlds.iter().any(is_blind)
     }
 
     /// The one VM that has commands there, where the rows of worlds tell that there is no other, and nothing of
@@ -452,9 +539,14 @@ impl Device<'_> {
 
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.
     pub(crate) fn competitors(&self, samples: &[usize]) -> usize {
+        self.senders(samples, RUN)
+    }
+
+    /// VMs that send at least one command of so many.
+    fn senders(&self, samples: &[usize], of: f64) -> usize {
         let Some(all) = self.flow.mean_rate(samples) else { return 0 };
         let rates = self.tenants(samples);
-        rates.iter().filter(|tenant| tenant.iops > 0.0 && tenant.iops * RUN >= all).count()
+        rates.iter().filter(|tenant| tenant.iops > 0.0 && tenant.iops * of >= all).count()
     }
 
     /// How the limit moves over the whole recording.

@@ -69,7 +69,8 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
         {
             None
         }
-        (Motion::Steady, 0) => Some(if may_be_dsnro(case, device, full) { 0.5 } else { 0.6 }),
+        (Motion::Steady, _) if may_be_dsnro(case, device, full) => Some(0.5),
+        (Motion::Steady, 0) => Some(0.6),
         (Motion::Steady, 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
         (Motion::Steady, _) if full.depth != DSNRO_DEFAULT => Some(0.6),
@@ -78,13 +79,22 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 }
 
 /// Whether DSNRO may be what is full, for nothing tells whether several VMs compete or what the device takes
-/// itself [S1].
+/// itself [S1]: there are no rows of worlds, or none that says what others than one do.
 fn may_be_dsnro(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> bool {
     let facts = case.facts.device(device.flow.name);
-    device.worlds.is_empty()
+    let is_blind = || full.competitors < 2 && tells_not_who(device, full);
+    (device.worlds.is_empty() || is_blind())
         && device.motion() == Motion::Steady
         && facts.max_queue_depth.or(facts.max_queue_depth_at_end).is_none()
         && facts.dsnro.map_or(DSNRO_DEFAULT, f64::from) == full.depth
+}
+
+/// Whether VMs may be on the device that the rows of worlds do not show, or of which columns are missing.
+fn tells_not_who(device: &Device<'_>, full: &FullQueue) -> bool {
+    let samples = &full.spell.samples;
+    device.hides_worlds(samples)
+        || device.unmeasured(samples) > 0
+        || device.has_blind_worlds(samples)
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -239,7 +249,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let may_be_dsnro = may_be_dsnro(case, device, full);
     let whose = match may_be_dsnro {
         true => {
-            "the device's own depth, or DSNRO where several VMs compete: without rows of VMs nothing tells which"
+            "the device's own depth, or DSNRO where several VMs compete: without rows of all VMs nothing tells which"
         }
         false => &whose_depth(case, device, from),
     };
@@ -247,7 +257,11 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         "The device queue of {name} is full{}: its {} slots (DQLEN, {whose}) are taken while {} commands \
          wait {} ms each in the VMkernel{}.",
         if full.in_bursts { " in bursts" } else { "" },
-        slots(device, full),
+        if facts.max_queue_depth_at_end.is_some() {
+            slots(device, full)
+        } else {
+            number(full.depth)
+        },
         number(full.waiting),
         number(full.wait_ms),
         next_limit(case, device, next.as_ref(), depths.1)
@@ -465,6 +479,51 @@ mod tests {
             assert!(!finding.sentence.contains("nothing tells which"), "{}", finding.sentence);
             assert!(finding.changes.iter().all(|change| !change.steps.is_empty()), "{facts:?}");
         }
+    }
+
+    /// Two VMs on 32 slots, and a file that was cut before the numbers of the second, or of both.
+    #[test]
+    fn where_the_rows_of_vms_are_cut_dsnro_may_be_what_is_full() {
+        let cut = |kept: usize, is_row_there: bool, counters: &[Counter]| {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            device.vm("a").iops(36_000.0).davg(0.5).kavg(0.6);
+            let other = device.vm("b").iops(24_000.0).davg(0.5).kavg(0.5);
+            if !is_row_there {
+                other.cut_out();
+            }
+            let mut recording = bench.recording();
+            let worlds: Vec<_> = recording.of_kind(Kind::World).map(|(id, _)| id).collect();
+            for world in worlds.into_iter().skip(kept) {
+                for counter in counters {
+                    recording.set_constant(world, *counter, f64::NAN, recording.len());
+                }
+            }
+            let facts = Facts::default();
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings.remove(0)
+        };
+        const ALL: [Counter; 7] = [
+            Counter::Commands,
+            Counter::ActiveCommands,
+            Counter::QueuedCommands,
+            Counter::DriverLatency,
+            Counter::KernelLatency,
+            Counter::GuestLatency,
+            Counter::QueueLatency,
+        ];
+        for kept in [0, 1] {
+            let finding = cut(kept, true, &ALL);
+            assert_eq!(finding.cause, Cause::DeviceDepth);
+            let told = "or DSNRO where several VMs compete: without rows of all VMs nothing tells";
+            assert!(finding.sentence.contains(told), "{}", finding.sentence);
+            assert!(finding.confidence <= 0.5, "{}", finding.confidence);
+            assert!(finding.changes[0].steps.is_empty(), "{:?}", finding.changes);
+        }
+        // The rates that are there tell of two VMs at least.
+        let finding = cut(0, false, &ALL[3..]);
+        assert_eq!(finding.cause, Cause::Dsnro);
+        assert!(finding.sentence.contains("these rows do not tell which"), "{}", finding.sentence);
+        assert!(finding.changes.iter().all(|change| change.steps.is_empty()));
     }
 
     #[test]
