@@ -2,12 +2,12 @@
 //! lets it climb back one by one [KB-QF].
 
 use counters::Counter;
-use knobs::CONGESTION_MS;
+use knobs::{CONGESTION_MS, DSNRO};
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold,
-    halves_and_climbs, mean,
+    Cause, Device, DeviceFacts, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell,
+    Threshold, halves_and_climbs, mean,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -23,6 +23,9 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     let facts = case.facts.device(device.flow.name);
     let sample_size = facts.queue_full_sample_size;
     if let (Some(1..), Some(depth)) = (sample_size, facts.max_queue_depth) {
+        if is_between_settings(device, facts, depth) && !is_refused(case, device) {
+            return false;
+        }
         let compete = device.competitors(&device.busy) > 1;
         let depth = facts.dsnro.filter(|_| compete).map_or(depth, |dsnro| dsnro.min(depth));
         return device.queue.dqlen.over(&device.busy).any(|dqlen| dqlen < f64::from(depth));
@@ -30,6 +33,23 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     device.motion() == Motion::Moving
         && sample_size.is_none_or(|size| size > 0)
         && !is_congested(device)
+}
+
+/// Whether the limit takes no other values than Device Max Queue Depth and DSNRO, as it does for competition
+/// [S1]. What throttling has halved climbs back one by one [KB-QF].
+fn is_between_settings(device: &Device<'_>, facts: &DeviceFacts, depth: u32) -> bool {
+    let dsnro = f64::from(facts.dsnro.unwrap_or(DSNRO.default));
+    let mut depths = device.queue.dqlen.over(&device.busy);
+    depths.all(|dqlen| dqlen == f64::from(depth) || dqlen == dsnro)
+}
+
+/// Whether something says that the array refused commands of a device: a run, which counts them, or commands
+/// that failed.
+fn is_refused(case: &Case<'_>, device: &Device<'_>) -> bool {
+    match case.array(device) {
+        Some(_) => case.array_queue(device).is_some_and(|queue| queue.refusals > 0.0),
+        None => device.faults.failed.over(&device.busy).any(|failed| failed > 0.0),
+    }
 }
 
 /// Whether a device that throttling has cut has nothing out in a sample: the array has answered the last that
@@ -168,7 +188,37 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use counters::Counter;
+
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, fixture::Bench};
+
+    /// Two VMs of which the small one lets DQLEN fall to DSNRO now and then; nobody waits.
+    #[test]
+    fn a_depth_that_competition_moves_is_not_throttled() {
+        let found = |low: u32, dsnro: Option<u32>, failed: f64, array: bool| {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 64);
+            device.depth(move |s| if s % 4 == 1 { low } else { 64 });
+            device.counter(Counter::FailedCommands, move |_| failed);
+            device.vm("a").iops(3_000.0).davg(0.3);
+            device.vm("b").iops(20.0).davg(0.3);
+            let known = DeviceFacts {
+                max_queue_depth: Some(64),
+                dsnro,
+                queue_full_sample_size: Some(32),
+                array: array.then(|| ArrayFacts::default().into()),
+                ..DeviceFacts::default()
+            };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            let findings = bench.diagnose(&Default::default(), &facts).findings;
+            findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling)
+        };
+        assert!(!found(32, Some(32), 0.0, false) && !found(32, None, 0.0, false));
+        assert!(!found(16, Some(16), 0.0, false));
+        assert!(found(16, Some(32), 0.0, false) && found(48, None, 0.0, false));
+        // Something was refused there: what a run counts tells, and else what failed.
+        assert!(found(32, Some(32), 1.5, false) && !found(32, Some(32), 1.5, true));
+    }
 
     #[test]
     fn a_depth_that_halves_and_climbs_is_throttled() {
