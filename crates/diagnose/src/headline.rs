@@ -8,7 +8,7 @@ use levels::weighted_mean;
 
 use crate::{
     ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
-    Outcome, Party, Threshold, Verdict, largest, number,
+    Outcome, Party, Threshold, Verdict, largest, number, rules::CONTRAST,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -53,8 +53,11 @@ pub(crate) fn headline(
         },
         (Outcome::Idle, _) => too_little(host),
         _ => takes_places(facts).or_else(|| spent(host, facts)).unwrap_or_else(|| {
-            let (queues, latencies) = (queues(host, facts), latencies(host));
-            format!("Nothing is wrong: no storage problem in these samples. {queues}; {latencies}.")
+            let well = "Nothing is wrong: no storage problem in these samples";
+            match slow_beside_the_mean(host, facts) {
+                Some(latencies) => format!("{well}; {latencies}."),
+                None => format!("{well}. {}; {}.", queues(host, facts), latencies(host)),
+            }
         }),
     }
 }
@@ -139,6 +142,42 @@ fn latencies(host: &Host<'_>) -> String {
     let guest = guest.map(|ms| format!("{} in the guest", number(ms)));
     let parts = scsi.into_iter().chain(nfs).chain(guest);
     format!("commands take {}", Vec::from_iter(parts).join(", "))
+}
+
+/// The device that is slowest in the mean of its own commands, be they too few to judge it by, and that mean in
+/// milliseconds; for NFS GAVG. Averages over a few commands are none.
+pub(crate) fn slowest<'h, 'a>(host: &'h Host<'a>, is_nfs: bool) -> Option<(&'h Device<'a>, f64)> {
+    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let of = |device: &'h Device<'a>| {
+        let commands = |&s: &usize| Some(device.flow.rate(s)? * host.interval_s(s));
+        let commands: f64 = all.iter().filter_map(commands).sum();
+        let counts = !device.busy.is_empty() || commands >= host.limits.get(Threshold::MinCommands);
+        let samples = if device.busy.is_empty() { &all } else { &device.busy };
+        let ms = device.flow.per_command(samples, Flow::davg)?;
+        counts.then_some((device, ms))
+    };
+    let devices = host.devices.iter().filter(|device| device.is_nfs == is_nfs);
+    devices.filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// What is said of a device that is far slower than all of them are in the mean: which, and at what rate.
+fn slow_beside_the_mean(host: &Host<'_>, facts: &Facts) -> Option<String> {
+    let (device, ms) = slowest(host, false)?;
+    let mean_ms = per_command(host, false, Flow::davg)?;
+    let samples: Vec<usize> = (0..host.times_ms.len()).collect();
+    let is_idle = device.busy.is_empty();
+    let rate = device.flow.mean_rate(if is_idle { &samples } else { &device.busy })?;
+    let least_ms = host.limits.get(Threshold::QosMs).max(CONTRAST * mean_ms);
+    let place = facts.datastores.get(device.flow.name).map_or(device.flow.name, String::as_str);
+    (ms >= least_ms).then(|| {
+        format!(
+            "commands take {} ms (DAVG), {} on {place} ({}/s{})",
+            number(mean_ms),
+            number(ms),
+            number(rate),
+            if is_idle { ", too few to judge" } else { "" }
+        )
+    })
 }
 
 /// The second line: the first change of the worst finding, or what to look at while it is not sure;
@@ -309,6 +348,40 @@ mod tests {
 
     use super::told;
     use crate::{ArrayFacts, ArrayQueue, DeviceFacts, Facts, Thresholds, fixture::Bench};
+
+    #[test]
+    fn an_all_clear_names_the_slow_device_that_a_mean_would_hide() {
+        let said = |rate: f64, davg: f64| {
+            let mut bench = Bench::new(24);
+            bench
+                .device("naa.1", 64)
+                .vm("a")
+                .iops_when(|s| 2_000.0 + (s * 7 % 5) as f64)
+                .davg(1.01);
+            let device = bench.device("naa.600508b1001c4d41aa0000000000a002", 64);
+            device
+                .vm("b")
+                .iops_when(move |s| rate + (s % 3) as f64 * 0.4)
+                .davg(davg)
+                .sampled(|_| 0);
+            let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+            let highest = verdict.evidence.iter().find(|each| each.label == "highest DAVG");
+            (verdict.headline, highest.unwrap().value)
+        };
+        let (line, highest) = said(2.8, 141.0);
+        let told = "no storage problem in these samples; commands take 1.01 ms (DAVG), 141 on \
+                    naa.600508b1001c4d41aa0000000000a002 (3.07/s, too few to judge).";
+        assert!(line.ends_with(told), "{line}");
+        assert_eq!(highest.round(), 141.0);
+        // A mean of a few commands is none, and what is alike is no news.
+        let (line, highest) = said(0.0, 141.0);
+        assert!(
+            line.ends_with("commands take 1.01 ms below the host (DAVG), 0 in it (KAVG)."),
+            "{line}"
+        );
+        assert_eq!(highest.round(), 1.0);
+        assert!(said(20.0, 1.5).0.contains("ms below the host (DAVG)"));
+    }
 
     #[test]
     fn the_headline_names_disk_path_and_rate_beside_the_datastore() {

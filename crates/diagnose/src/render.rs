@@ -41,7 +41,10 @@ fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
     for disagreement in &verdict.disagreements {
         page.paragraph(BAD, &format!("Not of one time: {disagreement}"));
     }
-    page.paragraph(BOLD, &verdict.headline);
+    // What cannot be told is said once.
+    if !verdict.lacks.iter().any(|lack| lack.sentence.starts_with(&verdict.headline)) {
+        page.paragraph(BOLD, &verdict.headline);
+    }
     if let Some(advice) = &verdict.advice {
         page.paragraph(BOLD, advice);
     }

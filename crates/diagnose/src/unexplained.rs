@@ -4,7 +4,7 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, mean, number,
+    Device, Facts, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, mean, number,
     observe::is_round_within,
     reaches,
     rules::{CONTRAST, EXACTLY},
@@ -14,21 +14,24 @@ use crate::{
 /// How many times slower than another a virtual disk must be: as far as a device from others of its
 /// array.
 const FAR: f64 = 9.0;
-/// Commands outstanding below which nobody is held back.
+/// Commands outstanding below which nobody is held back; and the same of a rate that stays where chance would
+/// move it twice as far, which a few threads that come at random do not show.
 const HELD: f64 = 3.0;
+const HELD_STILL: f64 = 2.0;
+const STILL: f64 = 0.5;
 /// The same of a disk beside which nothing is quick.
 const CROWD: f64 = 16.0;
 /// Samples below which no limit of the array is told by its rate.
 const FEW: usize = 5;
 
 /// What a host shows and does not explain.
-pub(crate) fn of(host: &Host<'_>) -> Vec<Lack> {
+pub(crate) fn of(host: &Host<'_>, facts: &Facts) -> Vec<Lack> {
     let waits = host.busy_devices().filter_map(|device| waits(host, device));
     let full = host.devices.iter().filter_map(full);
     let few = host.busy_devices().filter_map(|device| few(host, device));
     waits
         .chain(full)
-        .chain(disks(host))
+        .chain(disks(host).or_else(|| volumes(host, facts)))
         .chain(few)
         .map(|sentence| Lack { what: Lacking::Reason, sentence })
         .collect()
@@ -115,8 +118,9 @@ struct Slow<'a> {
     device: &'a Device<'a>,
     rate: f64,
     outstanding: f64,
-    /// Its latency, and that less what the size of its commands may cost.
-    ms: [f64; 2],
+    /// Its latency, and what the size of its commands may cost of that.
+    ms: f64,
+    moved_ms: f64,
 }
 
 impl<'a> Slow<'a> {
@@ -129,13 +133,30 @@ impl<'a> Slow<'a> {
         let moved_ms = 1000.0 * size_kib / 1024.0 / host.limits.get(Threshold::TransferMib);
         let rate = over(&|s| disk.rate(s)).filter(|rate| *rate > 0.0)?;
         let outstanding = over(&|s| disk.outstanding(s))?;
-        Some(Self { disk, device, rate, outstanding, ms: [ms, ms - moved_ms] })
+        Some(Self { disk, device, rate, outstanding, ms, moved_ms })
     }
 
     /// How far its rate moves from sample to sample, in percent.
     fn unrest(&self) -> f64 {
-        let rates = self.device.busy.iter().filter_map(|&s| self.disk.rate(s));
-        unrest_percent(&rates.collect::<Vec<_>>()).unwrap_or(0.0)
+        unrest(self.device, |sample| self.disk.rate(sample))
+    }
+
+    /// What its VM's commands take below the host, in milliseconds.
+    fn davg(&self) -> Option<f64> {
+        let world = self.device.world_of(self.disk.vm).map(|world| &world.flow);
+        world.unwrap_or(&self.device.flow).per_command(&self.device.busy, Flow::davg)
+    }
+
+    /// What may hold it, and what would tell: a limit of the host makes it wait above DAVG, which NFS has none of
+    /// [ELA].
+    fn told(&self) -> &'static str {
+        const ABOVE: f64 = 0.1;
+        let is_below = !self.device.is_nfs && self.davg() >= Some((1.0 - ABOVE) * self.ms);
+        if is_below {
+            return BELOW_THE_HOST;
+        }
+        "A limit of the disk, a policy of the array or slower disks below do that. Its IOPS limit and storage \
+         policy tell, and so does a longer recording in which its load changes."
     }
 
     /// Whether another stands on the same device or array.
@@ -149,30 +170,27 @@ impl<'a> Slow<'a> {
 /// The virtual disk that a flat rate keeps far slower than another beside it; or, on NFS, where esxtop
 /// has GAVG alone [ELA], and in few samples, alone at a round one.
 fn disks(host: &Host<'_>) -> Option<String> {
-    const TELLS: &str = "A limit of the disk, a policy of the array or slower disks below do that. Its \
-        IOPS limit and storage policy tell, and so does a longer recording in which its load changes.";
     let all: Vec<Slow<'_>> = host.vdisks.iter().filter_map(|disk| Slow::of(host, disk)).collect();
     let limit = |threshold| host.limits.get(threshold);
     let slow = all.iter().filter(|slow| {
-        slow.ms[1] >= limit(Threshold::QosMs)
+        slow.ms - slow.moved_ms >= limit(Threshold::QosMs)
             && slow.rate >= limit(Threshold::BusyIops)
-            && slow.outstanding >= HELD
-            && slow.unrest() <= limit(Threshold::FlatPercent)
+            && is_held(host, slow.device, slow.outstanding, slow.rate, slow.unrest())
     });
-    let worst = slow.max_by(|a, b| a.ms[1].total_cmp(&b.ms[1]))?;
+    let worst = slow.max_by(|a, b| (a.ms - a.moved_ms).total_cmp(&(b.ms - b.moved_ms)))?;
     let name = worst.disk.name;
-    let (ms, rate) = (number(worst.ms[0]), number(worst.rate));
+    let (ms, rate, tells) = (number(worst.ms), number(worst.rate), worst.told());
     let beside = all.iter().filter(|other| {
         other.is_beside(worst)
             && other.rate >= limit(Threshold::BusyIops)
-            && other.ms[0] * FAR <= worst.ms[1]
+            && is_far(worst.ms, worst.moved_ms, other.ms, other.moved_ms)
     });
-    if let Some(quick) = beside.min_by(|a, b| a.ms[0].total_cmp(&b.ms[0])) {
+    if let Some(quick) = beside.min_by(|a, b| a.ms.total_cmp(&b.ms)) {
         return Some(format!(
             "{name} takes {ms} ms a command at a flat {rate} a second, {} beside it {} ms: what holds \
-             it cannot be told yet. {TELLS}",
+             it cannot be told yet. {tells}",
             quick.disk.name,
-            number(quick.ms[0])
+            number(quick.ms)
         ));
     }
     let is_set = worst.outstanding >= CROWD
@@ -182,10 +200,81 @@ fn disks(host: &Host<'_>) -> Option<String> {
     (is_alone && is_set).then(|| {
         format!(
             "{name} stays at {rate} commands a second, {} outstanding and {ms} ms each: what holds it \
-             cannot be told. {TELLS}",
+             cannot be told. {tells}",
             number(worst.outstanding)
         )
     })
+}
+
+/// What holds a volume whose commands wait for nothing in the host.
+const BELOW_THE_HOST: &str = "A policy of the array or slower disks below do that, and no limit of the host, which \
+    would be in KAVG. The array's policies and tiers tell, and so does a longer recording in which its load \
+    changes.";
+
+/// A volume that a flat rate keeps far slower than another of its array, in a file without rows of virtual disks
+/// or with several on it. A run knows why its arrays take long.
+fn volumes(host: &Host<'_>, facts: &Facts) -> Option<String> {
+    let limit = |threshold| host.limits.get(threshold);
+    let of = |device: &Device<'_>| {
+        let over = |moved: &dyn Fn(usize) -> Option<f64>| {
+            device.flow.per_command(&device.busy, |_, sample| moved(sample))
+        };
+        let ms = over(&|sample| device.flow.davg(sample))?;
+        let moved = |sample| device.flow.transfer_ms(sample, limit(Threshold::TransferMib));
+        Some((ms, over(&moved).unwrap_or(0.0)))
+    };
+    let rate = |device: &Device<'_>| device.flow.mean_rate(&device.busy);
+    let is_judged = |device: &&Device<'_>| {
+        let knows = facts.device(device.flow.name).array.is_some();
+        !device.is_nfs && !knows && rate(device) >= Some(limit(Threshold::BusyIops))
+    };
+    let pairs = host.busy_devices().filter(is_judged).filter_map(|device| {
+        let (ms, moved_ms) = of(device)?;
+        let inside = mean(device.busy.iter().map(|&s| device.flow.in_flight(s)))?;
+        let moves = unrest(device, |sample| device.flow.rate(sample));
+        let counts = ms - moved_ms >= limit(Threshold::QosMs)
+            && is_held(host, device, inside, rate(device)?, moves);
+        let array = array_of(device.flow.name).filter(|_| counts)?;
+        let beside = host.busy_devices().filter(is_judged).filter_map(|other| {
+            let (its_ms, its_moved_ms) = of(other)?;
+            let is_quick = array_of(other.flow.name) == Some(array)
+                && is_far(ms, moved_ms, its_ms, its_moved_ms);
+            is_quick.then_some((other, its_ms))
+        });
+        let (quick, quick_ms) = beside.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((device, ms, quick, quick_ms))
+    });
+    let (device, ms, quick, quick_ms) = pairs.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "{} takes {} ms (DAVG) at a flat {}/s, {} {} ms: what holds it cannot be told yet. \
+         {BELOW_THE_HOST}",
+        device.flow.name,
+        number(ms),
+        number(rate(device)?),
+        quick.flow.name,
+        number(quick_ms)
+    ))
+}
+
+/// How far a rate moves from sample to sample with load, in percent.
+fn unrest(device: &Device<'_>, rate: impl Fn(usize) -> Option<f64>) -> f64 {
+    let rates: Vec<f64> = device.busy.iter().filter_map(|&sample| rate(sample)).collect();
+    unrest_percent(&rates).unwrap_or(0.0)
+}
+
+/// Whether so many commands outstanding at a rate that moves so far, in percent, may be held back: it stays, and
+/// the fewer they are the more.
+fn is_held(host: &Host<'_>, device: &Device<'_>, outstanding: f64, rate: f64, moves: f64) -> bool {
+    let seconds = mean(device.busy.iter().map(|&sample| Some(host.interval_s(sample))));
+    let by_chance = seconds.map(|seconds| 100.0 / (rate * seconds).sqrt());
+    let is_still = by_chance.is_some_and(|by_chance| moves <= STILL * by_chance);
+    let least = if is_still { HELD_STILL } else { HELD };
+    outstanding >= least && moves <= host.limits.get(Threshold::FlatPercent)
+}
+
+/// Whether one latency is far longer than another, but for what larger commands may cost.
+fn is_far(ms: f64, moved_ms: f64, other_ms: f64, other_moved_ms: f64) -> bool {
+    other_ms * FAR <= ms - (moved_ms - other_moved_ms).max(0.0)
 }
 
 #[cfg(test)]
@@ -215,6 +304,48 @@ mod tests {
                     0.6 ms: what holds it cannot be told yet.";
         assert_eq!(verdict.headline, line);
         assert_eq!(both(1.2).outcome, Outcome::Healthy);
+    }
+
+    /// A volume at a rate that stays, on which so many commands are outstanding, more or fewer by that part, beside
+    /// one of the same array that answers in 0.3 ms; the commands are those of so many VMs.
+    fn beside_a_quick_volume(rate: f64, outstanding: f64, moves: f64, vms: u32) -> Verdict {
+        let mut bench = Bench::new(60);
+        // No two samples in a row are alike, and nothing repeats.
+        let part = |sample: usize, by: f64| 1.0 + by * ((sample * 37 % 60) as f64 / 30.0 - 1.0);
+        let name = |number: u32| format!("naa.624a9370aaaaaaaaaaaaaaaa000110{number}");
+        let held = bench.device(&name(10), 254);
+        for vm in 0..vms {
+            let each = rate / f64::from(vms);
+            let vm = held.vm(&format!("big{vm}")).iops_when(move |s| each * part(s + 13, 0.003));
+            vm.davg_when(move |s| 1_000.0 * outstanding / rate * part(s, moves));
+        }
+        let quick = bench.device(&name(11), 254).vm("quick");
+        quick.iops_when(move |s| 3_000.0 * part(s + 7, 0.2)).davg(0.31);
+        judged(&bench)
+    }
+
+    #[test]
+    fn a_volume_at_a_flat_rate_ten_times_slower_than_its_sibling_is_no_all_clear() {
+        for (rate, outstanding, moves) in [
+            (20_000.0, 60.0, 0.05),
+            (20_000.0, 60.0, 0.08),
+            (500.0, 2.95, 0.3),
+            (2_000.0, 8.0, 0.1),
+        ] {
+            for vms in [1, 4] {
+                let verdict = beside_a_quick_volume(rate, outstanding, moves, vms);
+                assert_ne!(verdict.outcome, Outcome::Healthy, "{rate}: {}", verdict.headline);
+                // No limit of the host holds what waits for nothing there, and it is said once.
+                if verdict.outcome == Outcome::CannotTell {
+                    let text = crate::render_text(&verdict).replace('\n', " ");
+                    assert!(text.contains("A policy of the array or slower disks"), "{text}");
+                    assert_eq!(text.matches("cannot be told yet").count(), 1, "{text}");
+                }
+            }
+        }
+        // One thread that comes at random is on slower disks, or misses a cache.
+        let verdict = beside_a_quick_volume(160.0, 0.95, 0.3, 1);
+        assert_eq!(verdict.outcome, Outcome::Healthy, "{}", verdict.headline);
     }
 
     #[test]

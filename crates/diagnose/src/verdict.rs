@@ -3,7 +3,7 @@
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
     Thresholds, Verdict, Window, above, disagreement,
-    headline::{advice, headline, name, names},
+    headline::{advice, headline, name, names, slowest},
     lacks, largest, number,
     rules::{self, Case},
     unexplained,
@@ -62,7 +62,7 @@ fn judge(
     lacks.extend(missing.clone());
     lacks.extend(above::of(host, &findings));
     if findings.is_empty() {
-        lacks.extend(unexplained::of(host));
+        lacks.extend(unexplained::of(host, &facts));
     }
     let outcome = outcome(host, &findings, &lacks);
     Verdict {
@@ -115,7 +115,7 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
         Some(Evidence::new(label, largest(values)?, "ms"))
     };
     let latencies = [
-        highest("highest DAVG", false, Flow::davg),
+        slowest(host, false).map(|(_, ms)| Evidence::new("highest DAVG", ms, "ms")),
         highest("highest KAVG", false, Flow::kavg),
         highest("highest GAVG of NFS", true, Flow::gavg),
     ];
