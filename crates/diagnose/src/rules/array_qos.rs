@@ -10,11 +10,11 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule,
     at_rest::{at_rest_ms, moves_kib_ms},
-    changes, iops_limit,
+    iops_limit,
     known_wait::{KnownWait, MOST},
     latency_evidence,
     line_rate::LineRate,
-    number,
+    number, policy_advice,
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
@@ -23,8 +23,8 @@ use super::{
     },
 };
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    mean, median,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, mean,
+    median,
     observe::{is_round_within, little},
     reaches, unrest_percent,
 };
@@ -34,7 +34,7 @@ use levels::array_of;
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::ArrayLatency]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
     find,
 };
 
@@ -432,58 +432,58 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
     let mut finding = case.finding(Cause::ArrayQos, device.object(), &held.spell);
     let size = held.flow.size_kib(samples).map(|kib| format!(" of {} KiB", number(kib)));
-    let (rate_text, size) = (number(rate), size.unwrap_or_default());
-    let davg_text = number(davg);
+    let (rate_text, davg_text, size) = (number(rate), number(davg), size.unwrap_or_default());
+    let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
     let faster_ms = held.faster.as_ref().map_or(0.0, |faster| faster.1);
     finding.sentence = match (&held.policy, &held.faster) {
         (Some((array, Some(units))), _) => format!(
             "Array {array} shares {} cost units a second among all volumes with a policy, and has no more: {who} gets \
-             {rate_text} commands a second{size}, less than its own policy allows, of whose {davg_text} ms (DAVG) each waits {} for that.",
+             {rate_text} commands a second{size}, less than its own policy allows, of whose {davg_text} ms ({latency}) each waits {} for that.",
             number(f64::from(*units)),
             number(davg - faster_ms)
         ),
         (Some((array, None)), _) => format!(
             "The QoS policy of array {array} holds {who} to {rate_text} commands a second{size}: \
-             each takes {davg_text} ms (DAVG) and waits {} ms of them for that.",
+             each takes {davg_text} ms ({latency}) and waits {} ms of them for that.",
             number(davg - faster_ms)
         ),
         (None, Some((what, _))) if held.beside => format!(
             "The array holds {who} to {rate_text} commands a second{size}: the rate stays \
-             flat while each takes {davg_text} ms (DAVG), and {what} is answered in {} ms.",
+             flat while each takes {davg_text} ms ({latency}), and {what} is answered in {} ms.",
             number(faster_ms)
         ),
         (None, Some((what, _))) => format!(
             "{who} gets no more than {rate_text} commands a second{size}: the rate stays flat while \
-             each takes {davg_text} ms (DAVG), and {what} is answered in {} ms. {}",
+             each takes {davg_text} ms ({latency}), and {what} is answered in {} ms. {}",
             number(faster_ms),
             held.either()
         ),
         (None, None) => format!(
             "{who} gets no more than {rate_text} commands a second{size}: the rate stays at exactly \
-             that while {} are outstanding, so each takes {davg_text} ms (DAVG). {}",
+             that while {} are outstanding, so each takes {davg_text} ms ({latency}). {}",
             number(held.spell.mean(|sample| held.flow.in_flight(sample))?),
             held.either()
         ),
     };
     finding.standing = little(rate, davg - faster_ms);
     finding.evidence = latency_evidence(device, &held.spell);
-    finding.evidence.push(Evidence::new(format!("DAVG of {who}"), davg, "ms"));
+    finding.evidence.push(Evidence::new(format!("{latency} of {who}"), davg, "ms"));
     let faster = held.faster.as_ref();
-    let faster = faster.map(|(what, ms)| Evidence::new(format!("DAVG of {what}"), *ms, "ms"));
+    let faster = faster.map(|(what, ms)| Evidence::new(format!("{latency} of {what}"), *ms, "ms"));
     finding.evidence.extend(faster);
     let array = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
     finding.raise_confidence = held.surer();
-    finding.sufferers = device.tenants(samples);
+    finding.sufferers = super::sufferers(case, device, &held.spell);
     if let Some(vm) = held.vm {
         finding.sufferers.retain(|party| party.name == vm);
         finding.causers = finding.sufferers.clone();
     }
-    finding.changes = if held.beside { Vec::new() } else { vec![look_at_use()] };
+    finding.changes = if held.beside { Vec::new() } else { vec![policy_advice::look_at_use()] };
     finding.changes.push(match &held.policy {
-        Some((array, Some(_))) => ask_less_of_all(array),
-        _ => raise_policy(),
+        Some((array, Some(_))) => policy_advice::ask_less_of_all(array),
+        _ => policy_advice::raise_policy(),
     });
     finding.do_not = vec![
         "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
@@ -492,42 +492,42 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     Some(finding)
 }
 
-/// What tells a policy from saturation.
-fn look_at_use() -> Change {
-    changes::look(
-        "Look at the utilization of the array and of the links to it first: where they are saturated, \
-         only less load or more of them helps. Where they are not, a policy holds the volume.",
-        Vec::new(),
-    )
-}
-
-/// What helps where the policies of an array allow more than it has.
-fn ask_less_of_all(array: &str) -> Change {
-    changes::look(
-        format!(
-            "Give array {array} more of what its policies share (nodes), or ask less of it: lower the max of volumes that \
-             matter less. To raise this volume's policy takes it from the others."
-        ),
-        Vec::new(),
-    )
-    .risking("Whoever gets less is slower.", "Set the policies back")
-}
-
-fn raise_policy() -> Change {
-    changes::look(
-        "Raise the volume's policy on the array, or lower the demand. Policies count normalised \
-         I/Os: a large I/O costs as much as many of 4 KiB, and one that is split costs a little \
-         more.",
-        Vec::new(),
-    )
-    .risking("The other volumes of the array get less of it.", "Set the policy back")
-}
-
 #[cfg(test)]
 mod tests {
-    use counters::Controller;
+    use counters::{Controller, Counter, Entity, Kind, Recording};
+    use levels::Measured;
 
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
+
+    /// For NFS esxtop has GAVG alone, and VMs no rows there [ELA].
+    #[test]
+    fn a_held_nfs_volume_has_gavg_and_names_who_is_on_it() {
+        const SAMPLES: usize = 24;
+        let inside = |sample: usize| [23.0, 54.0, 17.0, 9.0, 26.0, 56.0, 41.0, 33.0][sample % 8];
+        let mut recording = Recording::new("esx1".into());
+        recording.times_ms = (0..SAMPLES as i64).map(|sample| 5_000 * sample).collect();
+        let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+        let vm = recording.add_entity(Entity::new(Kind::Vm, "sql".into()));
+        let mut disk = Entity::new(Kind::VirtualDisk, "sql:scsi0:1".into());
+        (disk.device, disk.vm) = (Some(volume), Some(vm));
+        let disk = recording.add_entity(disk);
+        let rows = [
+            (volume, Counter::Commands, Counter::GuestLatency),
+            (disk, Counter::Reads, Counter::VdiskReadLatency),
+        ];
+        for (row, rate, latency) in rows {
+            let ms = (0..SAMPLES).map(|sample| inside(sample) / 3.0).collect();
+            recording.set_constant(row, rate, 3_000.0, SAMPLES);
+            recording.set_column(row, latency, ms);
+        }
+        recording.set_constant(disk, Counter::Commands, 3_000.0, SAMPLES);
+        let verdict = diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default());
+        let [held] = &verdict.findings[..] else { panic!("{}", verdict.headline) };
+        assert_eq!((held.cause, &*held.sufferers[0].name), (Cause::ArrayQos, "sql:scsi0:1"));
+        assert!(held.sentence.contains("ms (GAVG)"), "{}", held.sentence);
+        let labels = held.evidence.iter().map(|each| &each.label);
+        assert!(!held.sentence.contains("DAVG") && labels.clone().all(|l| !l.contains("DAVG")));
+    }
 
     #[test]
     fn a_flat_rate_beside_a_fast_neighbour_is_qos() {

@@ -25,6 +25,7 @@ mod line_rate;
 mod noisy_neighbour;
 mod path_down;
 mod path_thrash;
+mod policy_advice;
 mod quick_peer;
 mod refused;
 mod reservations;

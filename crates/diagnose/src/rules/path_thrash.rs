@@ -64,8 +64,13 @@ pub(super) fn jumps(case: &Case<'_>, device: &Device<'_>) -> Option<(usize, Spel
     let jumps = jumps.count();
     let spell = Spell::any(&device.busy, |sample| alone(sample).is_some())?;
     let turn = commands(case, &device.flow, &spell.samples) / turns.len() as f64;
-    let is_slow = spell.share(|s| reaches(device.flow.davg(s), device.slow_ms(s))) >= 0.5;
-    (jumps >= JUMPS && (turn >= MANY || is_slow)).then_some((jumps, spell))
+    let counts = jumps >= JUMPS && (turn >= MANY || is_slow(device, &spell));
+    counts.then_some((jumps, spell))
+}
+
+/// Whether a device is slow in half of some samples.
+fn is_slow(device: &Device<'_>, spell: &Spell) -> bool {
+    spell.share(|s| reaches(device.flow.davg(s), device.slow_ms(s))) >= 0.5
 }
 
 /// Commands of a flow over some samples, as far as they were measured.
@@ -100,16 +105,30 @@ fn of_array(
 fn of_jumps(case: &Case<'_>, device: &Device<'_>, jumps: usize, spell: &Spell) -> Option<Finding> {
     let what = ("times that all I/O changed its path", jumps as f64, "");
     let (mut finding, davg) = finding(case, device, spell, what)?;
+    // Each takeover stops every command.
+    let is_slow = is_slow(device, spell);
+    let why = match is_slow {
+        true => "as when controllers or hosts take the device from each other",
+        false => {
+            "and is not slow: as when a path fails and comes back (cable, SFP, port), or, where each change \
+             takes little, when controllers or hosts take the device from each other"
+        }
+    };
     finding.sentence = format!(
-        "All I/O of {} jumped from one path to another {jumps} times and takes {} ms (DAVG), \
-         as when controllers or hosts take the device from each other.",
+        "All I/O of {} jumped from one path to another {jumps} times and takes {} ms (DAVG), {why}.",
         device.flow.name,
         number(davg)
     );
-    finding.confidence = 0.75 * spell.weight();
+    finding.confidence = if is_slow { 0.75 } else { 0.6 } * spell.weight();
     finding.raise_confidence =
         vec!["Path changes of the device in vmkernel.log, on every host that uses it".into()];
-    finding.changes = vec![look(device.flow.name)];
+    let paths = || {
+        let what = "See first whether a path fails and comes back: its cable, SFP and ports, and the errors that \
+                    the host and the switch count there.";
+        let name = changes::shell(device.flow.name);
+        changes::look(what, vec![format!("esxcli storage core path list -d {name}")])
+    };
+    finding.changes = (!is_slow).then(paths).into_iter().chain([look(device.flow.name)]).collect();
     Some(finding)
 }
 
@@ -177,6 +196,22 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(400.0).davg(60.0);
         let finding = bench.first(Cause::PathThrash, &Facts::default());
         assert!(finding.sentence.contains("jumped from one path to another 5 times"));
+    }
+
+    #[test]
+    fn io_that_jumps_without_being_slow_may_be_of_a_path_that_flaps() {
+        let found = |rate: f64, davg: f64| {
+            let mut bench = Bench::new(60);
+            bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample / 12 % 2 == path)));
+            bench.device("naa.1", 64).vm("a").iops(rate).davg(davg);
+            bench.first(Cause::PathThrash, &Facts::default())
+        };
+        let flaps = found(3_841.0, 1.01);
+        assert!(flaps.sentence.contains("fails and comes back (cable"), "{}", flaps.sentence);
+        assert!(flaps.changes[0].what.contains("its cable, SFP and ports"), "{:?}", flaps.changes);
+        let slow = found(400.0, 60.0);
+        assert!(flaps.confidence < 0.7 && slow.confidence > flaps.confidence);
+        assert_eq!((flaps.changes.len(), slow.changes.len()), (2, 1));
     }
 
     /// One host of several, each with a path of its own: its counters show a slow array.
