@@ -107,7 +107,10 @@ fn job_file(file: File<'_>) -> Result<Vec<Job<'_>>, Error> {
             continue;
         }
         if let Some(section) = line.strip_prefix('[') {
-            in_global = section.strip_suffix(']') == Some("global");
+            let Some(name) = section.strip_suffix(']') else {
+                return Err(file.error(byte, &format!("`{line}`: `]` is missing")));
+            };
+            in_global = name == "global";
             if !in_global {
                 jobs.push(Job { options: global.clone(), byte });
             }
@@ -686,6 +689,7 @@ mod tests {
     fn what_cannot_be_read_is_refused_with_its_place() {
         let table = [
             ("", "x.fio:1:1: there are 0 jobs"),
+            ("[a]\nrw=read\n[k\n", "x.fio:3:1: `[k`: `]` is missing"),
             ("[a]\nrw=randtrim\n", "x.fio:2:1: `rw`: there is no value `randtrim`"),
             ("[a]\nbs=1000\n", "x.fio:2:1: `bs`: 1000 bytes is no size of an I/O"),
             ("[a]\nbs=4ki\n", "x.fio:2:1: `bs`: `4ki`: fio reads this as a power of 1,000"),

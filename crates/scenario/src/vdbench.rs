@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use counters::SECOND;
+use counters::{SECOND, SECTOR};
 use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
@@ -27,8 +27,8 @@ const THREADS_DEFAULT: u32 = 8;
 const ELAPSED_DEFAULT_S: u64 = 30;
 
 /// Parameters of each kind of definition that a stream is made of.
-const OF_STORAGE: &[&str] = &["threads", "size"];
-const OF_WORKLOAD: &[&str] = &["sd", "xfersize", "rdpct", "seekpct", "skew", "threads"];
+const OF_STORAGE: &[&str] = &["threads", "size", "range"];
+const OF_WORKLOAD: &[&str] = &["sd", "xfersize", "rdpct", "seekpct", "skew", "threads", "range"];
 const OF_RUN: &[&str] = &["wd", "iorate", "threads", "elapsed", "warmup", "pause", "distribution"];
 
 /// Parameters that say where, how to report or what the data is, not what the I/O is.
@@ -56,7 +56,6 @@ const HARMLESS: &[&str] = &[
     "offset",
     "openflags",
     "patterns",
-    "range",
     "report",
     "shell",
     "startcmd",
@@ -100,6 +99,8 @@ struct Storage {
     name: String,
     threads: u32,
     size: u64,
+    /// How much of it is used.
+    range: f64,
 }
 
 /// A workload definition.
@@ -113,6 +114,8 @@ struct Definition {
     /// Its part of the run's rate in per cent; what is left is shared by those without.
     skew: Option<f64>,
     threads: Option<u32>,
+    /// How much of its storages it uses; `None` is as these say.
+    range: Option<f64>,
 }
 
 /// A run definition.
@@ -214,6 +217,7 @@ impl<'t> Reader<'t> {
                 name: String::new(),
                 threads: THREADS_DEFAULT,
                 size: WORKING_SET_DEFAULT,
+                range: 1.0,
             },
             default_definition: Definition {
                 name: String::new(),
@@ -223,6 +227,7 @@ impl<'t> Reader<'t> {
                 access: Access::Random,
                 skew: None,
                 threads: None,
+                range: None,
             },
             default_run: Run {
                 definitions: Vec::new(),
@@ -299,6 +304,7 @@ impl<'t> Reader<'t> {
             match parameter.name.as_str() {
                 "threads" | "thread" => storage.threads = self.one(parameter, threads)?,
                 "size" => storage.size = self.one(parameter, units::size)?,
+                "range" => storage.range = self.range(parameter)?,
                 _ => self.pass(parameter, OF_STORAGE)?,
             }
         }
@@ -322,6 +328,7 @@ impl<'t> Reader<'t> {
                 "rdpct" | "readpct" => definition.read_share = self.one(parameter, share)?,
                 "seekpct" | "seek" => definition.access = self.access(parameter)?,
                 "skew" => definition.skew = Some(self.one(parameter, share)?),
+                "range" => definition.range = Some(self.range(parameter)?),
                 "threads" | "thread" => definition.threads = Some(self.one(parameter, threads)?),
                 _ => self.pass(parameter, OF_WORKLOAD)?,
             }
@@ -349,7 +356,7 @@ impl<'t> Reader<'t> {
                 "threads" | "thread" | "forthreads" => {
                     run.threads = self.all(parameter, |text| threads(text).map(Some))?;
                 }
-                "elapsed" => run.elapsed_s = self.one(parameter, seconds)?,
+                "elapsed" => run.elapsed_s = self.one(parameter, elapsed)?,
                 "warmup" => run.warmup_s = self.one(parameter, seconds)?,
                 "pause" => run.pause_s = self.one(parameter, seconds)?,
                 "distribution" => run.poisson = self.one(parameter, distribution)?,
@@ -450,6 +457,19 @@ impl<'t> Reader<'t> {
         Ok(SizeMix(mix))
     }
 
+    /// `(40,60)`: which part of a storage is used, in per cent. Where it begins is no matter, as with its size.
+    fn range(&self, parameter: &Parameter) -> Result<f64, Error> {
+        let shares = self.all(parameter, share)?;
+        let part = <[f64; 2]>::try_from(shares).ok().map(|[from, to]| to - from);
+        part.filter(|part| *part > 0.0).ok_or_else(|| {
+            let message = format!(
+                "`range`: `{}` is not read; it is two parts of the storage in per cent, as (40,60)",
+                parameter.values.join(",")
+            );
+            self.file.error(parameter.byte, &message)
+        })
+    }
+
     /// 0 is sequential, 100 is random; of what is between so much is random.
     fn access(&self, parameter: &Parameter) -> Result<Access, Error> {
         self.one(parameter, |text| match text {
@@ -522,7 +542,9 @@ impl<'t> Reader<'t> {
                     sizes: definition.sizes.clone(),
                     others: Others::default(),
                 };
-                let (access, working_set) = (definition.access, storage.size);
+                let part = definition.range.unwrap_or(storage.range);
+                let used = (storage.size as f64 * part).round() as u64;
+                let (access, working_set) = (definition.access, used.max(SECTOR));
                 let config = WorkloadConfig {
                     arrival,
                     mix,
@@ -573,6 +595,12 @@ fn steps(min: u32, max: u32, align: u32) -> Result<SizeMix, String> {
         ));
     }
     Ok(SizeMix((first..first + count).map(|number| (number * align, 1)).collect()))
+}
+
+/// A run takes a second at least.
+fn elapsed(text: &str) -> Result<u64, String> {
+    let positive = Some(seconds(text)?).filter(|seconds| *seconds > 0);
+    positive.ok_or_else(|| format!("`{text}` is not allowed; it is a second at least"))
 }
 
 /// Seconds, or a number with m or h.
@@ -644,6 +672,19 @@ mod tests {
     }
 
     #[test]
+    fn a_range_is_a_part_of_the_disk() {
+        let working_sets = |sd: &str, wd: &str| {
+            let text =
+                format!("sd=a,size=100g{sd}\nsd=b,size=10g\nwd=w,sd=*{wd}\nrd=r,wd=w,elapsed=8\n");
+            let streams = read("x.vdb", &text).unwrap();
+            streams.iter().map(|stream| stream.config.working_set >> 20).collect::<Vec<_>>()
+        };
+        assert_eq!(working_sets(",range=(40,41)", ""), [1 << 10, 10 << 10]);
+        assert_eq!(working_sets(",range=(40,41)", ",range=(50,100)"), [50 << 10, 5 << 10]);
+        assert_eq!(working_sets(",range=(0,100)", ""), [100 << 10, 10 << 10]);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_refused_with_its_place() {
         let table = [
             ("", "x.vdb:1:1: there is no run definition"),
@@ -682,6 +723,10 @@ mod tests {
             ),
             ("sd=s\nwd=w,sd=s\nrd=r,fwd=w\n", "x.vdb:3:6: file system workloads are not read"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,iorate=curve\n", "x.vdb:3:11: `iorate`: `curve` is not"),
+            ("sd=s,range=(60,40)\n", "x.vdb:1:6: `range`: `60,40` is not read; it is two parts of"),
+            ("sd=s\nwd=w,sd=s,range=(1g,2g)\n", "x.vdb:2:11: `range`: "),
+            ("sd=s\nwd=w,sd=s,range=40\n", "x.vdb:2:11: `range`: `40` is not read"),
+            ("sd=s\nwd=w,sd=s\nrd=r,wd=w,elapsed=0\n", "x.vdb:3:11: `elapsed`: `0` is not allowed"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,elapsed=(1,2)\n", "x.vdb:3:11: `elapsed` has one value"),
         ];
         for (text, expected) in table {
