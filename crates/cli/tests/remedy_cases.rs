@@ -233,7 +233,8 @@ fn a_full_array_is_no_limit_of_a_vm() {
     }
 }
 
-/// Storage I/O Control that is on is no remedy, nor is DSNRO, which it sets aside.
+/// Storage I/O Control that is on is no remedy, but a higher threshold or none of it is; DSNRO, which it sets aside, is
+/// not.
 #[test]
 fn what_is_on_already_is_no_remedy() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +251,15 @@ fn what_is_on_already_is_no_remedy() {
     let none: [&str; 0] = [];
     assert_eq!(refused(&off), none);
     let on = off.replace("[datastore.d]", "[datastore.d]\ncongestion_threshold = \"30ms\"");
-    assert_eq!(refused(&on), ["Storage I/O Control sets DSNRO aside", "it is on already"]);
+    assert_eq!(refused(&on), ["Storage I/O Control sets DSNRO aside"]);
+    let value =
+        json(&["remedy", file.to_str().unwrap(), "--json", "--good", "quiet", "--bad", "db"]);
+    let own = remedies(&value).iter().filter(|one| one["key"] == "sioc");
+    let whats: Vec<&str> = own.map(|one| one["what"].as_str().unwrap()).collect();
+    assert_eq!(whats.len(), 2, "{whats:?}");
+    for what in ["congestion threshold 50 ms", "no Storage I/O Control"] {
+        assert!(whats.contains(&what), "{whats:?}");
+    }
 }
 
 /// Two hosts come to an array by different controllers: one of them, or either with MRU, is what a file says that

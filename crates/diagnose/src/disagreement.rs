@@ -34,7 +34,7 @@ pub(crate) fn take_out(host: &Host<'_>, facts: &mut Facts) -> Vec<Disagreement> 
 
 /// A DQLEN that cannot be, as far as it is known what sets it: it is never above the device's depth
 /// [S0], and where it stays below that it is DSNRO [S1], unless the depth of a protocol endpoint,
-/// adaptive throttling or a depth found by latency is in force.
+/// adaptive throttling, Storage I/O Control or a depth found by latency is in force.
 fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
     let most = f64::from(known.max_queue_depth?);
     let deepest = device.deepest()?;
@@ -46,7 +46,7 @@ fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
         Motion::TwoLevels { low, .. } => low,
         Motion::Moving => return None,
     };
-    let is_other = is_throttled(known) || has_other_limit(known);
+    let is_other = is_throttled(known) || has_other_limit(known) || known.sioc == Some(true);
     let dsnro = f64::from(known.dsnro.filter(|_| !is_other)?);
     // What DSNRO was before it was set is not what esxcli says now.
     let was = device.full.as_ref().and_then(|full| full.was);

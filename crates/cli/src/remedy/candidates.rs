@@ -7,7 +7,7 @@ use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, GuestName,
-    IoControl, Knob, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
+    IoControl, IoControlChange, Knob, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
 use model::{Mix, Qos, Queues};
 use scenario::{Host, Over, StoragePolicy, Workload};
@@ -165,7 +165,7 @@ fn queues(case: &Case) -> Result<Vec<Remedy>, String> {
     if to <= now {
         return Err(format!("{} gives a device {now}", driver.module));
     }
-    let module = Setting::ModuleDepth { driver, value: to };
+    let module = Setting::ModuleDepth { driver: driver.into(), value: to };
     let holds = dsnro_now(case) < to && !case.is_controlled();
     let dsnro = holds.then(|| set_dsnro(case, to));
     let what = match case.is_controlled() {
@@ -418,18 +418,35 @@ fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(others.map(remedy).collect())
 }
 
+/// Higher congestion thresholds that may be worth a try, in milliseconds: the default, and the most that gives throughput
+/// for the latency (reference `array-and-control.md` section 3, advice text).
+const CONGESTION_USEFUL: [u32; 2] = [CONGESTION_MS_DEFAULT, 50];
+
 fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
     case.host().check_control(case.device).map_err(|why| match case.original {
         Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
         None => why,
     })?;
-    if case.is_controlled() {
-        return Err("it is on already".into());
-    }
-    let set = Setting::StorageIoControl {
+    let set = |control: IoControlChange| Setting::StorageIoControl {
         device: case.datastore().into(),
-        control: IoControl::DEFAULT.into(),
+        control,
     };
+    if case.is_controlled() {
+        if case.original.is_some() {
+            return Err("it is on already".into());
+        }
+        let now = knobs::Host::controlled(case.host(), case.datastore());
+        let now = now.map_err(|refusal| refusal.to_string())?;
+        let now_us = now.and_then(|(_, control)| control.threshold_us()).unwrap_or_default();
+        let raise = |threshold_us: u32| {
+            let what = format!("congestion threshold {} ms", threshold_us / 1000);
+            Remedy::sets(what, [set(IoControlChange::Threshold { threshold_us })])
+        };
+        let higher = CONGESTION_USEFUL.map(|ms| 1000 * ms).into_iter().filter(|us| *us > now_us);
+        let off = Remedy::sets("no Storage I/O Control".into(), [set(IoControl::Off.into())]);
+        return Ok(higher.map(raise).chain([off]).collect());
+    }
+    let set = set(IoControl::DEFAULT.into());
     let lacks = |_| format!("{} ({})", lines(&typed(case, &set)).concat(), STORE_UNKNOWN);
     let by_hand = (!case.knows_store(case.datastore())).then_some(()).map(lacks);
     let what = format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms");

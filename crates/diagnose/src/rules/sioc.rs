@@ -105,11 +105,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
     let (name, samples) = (device.flow.name, &spell.samples);
     let davg = device.flow.per_command(samples, Flow::davg)?;
     let (mut finding, lowest) = case.moved_depth(Cause::Sioc, device, base, spell)?;
+    let rests = samples.iter().all(|sample| device.queue.dqlen.at(*sample) == Some(lowest));
+    let does = match rests {
+        true => format!("holds the depth of {name} at {} of {}", number(lowest), number(base)),
+        false => {
+            format!("moves the depth of {name} between {} and {}", number(lowest), number(base))
+        }
+    };
     finding.sentence = format!(
-        "Storage I/O Control moves the depth of {name} between {} and {}: the datastore is \
-         congested ({} ms DAVG) and the hosts share what the array can do.",
-        number(lowest),
-        number(base),
+        "Storage I/O Control {does}: the datastore is congested ({} ms DAVG) and the hosts share \
+         what the array can do.",
         number(davg)
     );
     advise(case, device, &mut finding, spell);
@@ -204,7 +209,13 @@ mod tests {
             ..Facts::default()
         };
         let finding = bench.first(Cause::Sioc, &facts(true));
-        assert!(finding.sentence.contains("between 10 and 64"), "{}", finding.sentence);
+        assert!(finding.sentence.contains("at 10 of 64"), "{}", finding.sentence);
+        // Nor does it contradict what is known that DSNRO is another.
+        let mut known = facts(true);
+        known.devices.get_mut("naa.1").unwrap().dsnro = Some(32);
+        let verdict = bench.diagnose(&Thresholds::default(), &known);
+        assert!(verdict.disagreements.is_empty(), "{:?}", verdict.disagreements);
+        assert_eq!(verdict.findings[0].cause, Cause::Sioc);
         let off = bench.diagnose(&Thresholds::default(), &facts(false));
         assert!(off.findings.iter().all(|other| other.cause != Cause::Sioc));
     }
