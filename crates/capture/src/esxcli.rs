@@ -342,7 +342,8 @@ impl<'a> Block<'a> {
             is_local: self.flag("Is Local")?,
             is_vvol_pe: self.flag("Is VVOL PE")?,
             max_queue_depth: self.number(MAX_DEPTH)?,
-            dsnro: self.number(COMPETING)?,
+            // No host has 0 of it: it is not told then.
+            dsnro: self.number(COMPETING)?.filter(|dsnro| *dsnro > 0),
             queue_full_sample_size: self.number("Queue Full Sample Size")?,
             queue_full_threshold: self.number("Queue Full Threshold")?,
         })

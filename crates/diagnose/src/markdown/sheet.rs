@@ -81,10 +81,34 @@ fn ticks(line: &str) -> usize {
     line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// One line in which nothing means anything to Markdown or HTML.
+/// One line in which nothing means anything to Markdown or HTML, but what stands between two single backticks: that is
+/// code, in which nothing does either.
 fn escape(text: &str) -> String {
+    let text = clean(text);
     let mut escaped = String::with_capacity(text.len());
-    for c in clean(text).chars() {
+    let mut rest = &*text;
+    while let Some((before, code, after)) = next_code(rest) {
+        escape_into(&mut escaped, before);
+        // A cell ends with a bar even there.
+        escaped.push_str(&format!("`{}`", code.replace('|', "\\|")));
+        rest = after;
+    }
+    escape_into(&mut escaped, rest);
+    escaped
+}
+
+/// The first code of a text, with what stands before and behind it.
+fn next_code(text: &str) -> Option<(&str, &str, &str)> {
+    let bytes = text.as_bytes();
+    let is_tick = |at: usize| bytes.get(at) == Some(&b'`');
+    let is_single = |at: &usize| is_tick(*at) && !is_tick(at + 1) && !(*at > 0 && is_tick(at - 1));
+    let mut singles = (0..bytes.len()).filter(is_single);
+    let (open, close) = (singles.next()?, singles.next()?);
+    Some((&text[..open], &text[open + 1..close], &text[close + 1..]))
+}
+
+fn escape_into(escaped: &mut String, text: &str) {
+    for c in text.chars() {
         match c {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
@@ -97,12 +121,17 @@ fn escape(text: &str) -> String {
             _ => escaped.push(c),
         }
     }
-    escaped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_stays_code_and_ends_where_it_does() {
+        assert_eq!(escape("a_b: `esxcli -m a_b|c <x>` *"), "a\\_b: `esxcli -m a_b\\|c <x>` \\*");
+        assert_eq!(escape("``x`` `y"), "\\`\\`x\\`\\` \\`y");
+    }
 
     #[test]
     fn names_end_neither_cell_nor_fence() {
