@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use control::HostState;
 use diagnose::{Facts, PathFacts};
-use knobs::{Query, Version};
+use knobs::{Driver, Query, Version};
 
 use crate::{Result, esxcli};
 
@@ -107,6 +107,15 @@ pub(crate) fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), 
             facts.datastores.extend(named);
         }
         Esxcli::Parameters(parameters) => {
+            // One output is of one module, and names it by the parameter of its depth.
+            let depth = |name: &str| Driver::ALL.iter().find(|driver| driver.sets_depth(name));
+            if let Some(driver) = parameters.iter().find_map(|each| depth(&each.name)) {
+                let others = parameters.iter().filter(|each| depth(&each.name).is_none());
+                let set = others.filter_map(|each| Some((&each.name, each.value.as_ref()?)));
+                let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
+                let own = driver.parameter.unwrap_or_default();
+                facts.set_beside.insert(own.into(), set.join(" "));
+            }
             let named = parameters.into_iter();
             let named = named.map(|each| (each.name, each.value.unwrap_or_default()));
             facts.parameters.extend(named);

@@ -112,7 +112,7 @@ fn fits(depth: u32, asked: &Asked) -> u32 {
 /// What gives VMs on hosts with that driver a depth, be they several that share a device, and a VM alone no more.
 fn settings(driver: &'static Driver, device: &str, depth: u32, is_shared: bool) -> Vec<Setting> {
     let device = || device.to_owned();
-    let module = Setting::ModuleDepth { driver, value: depth };
+    let module = Setting::ModuleDepth { driver: driver.into(), value: depth };
     let dsnro = Setting::SchedNumReqOutstanding { device: device(), value: depth };
     let most = Setting::MaxQueueDepth { device: device(), value: depth };
     let is_needed = [

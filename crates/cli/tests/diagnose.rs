@@ -193,6 +193,52 @@ fn drivers_of_other_adapters_are_not_proposed() {
     }
 }
 
+/// A line for a module replaces all of its parameters: it repeats those that the output shows, and so does its undo.
+#[test]
+fn a_line_for_a_module_repeats_what_is_set_beside_the_depth() {
+    let captures = Captures::get();
+    let file = captures.path("s4-solidfire-set");
+    kavg(&["run", "s4-solidfire", "-q", "--csv", &file]);
+    let told = captures.path("told.txt");
+    let text = "HBA Name  Driver     Link State  UID  Capabilities  Description\n\
+                --------  ---------  ----------  ---  ------------  -----------\n\
+                vmhba64   iscsi_vmk  link-up     x                  x\n\n\
+                Name                Type  Value  Description\n\
+                ------------------  ----  -----  -----------\n\
+                iscsivmk_LunQDepth  int   32     Maximum LUN queue depth\n\
+                iscsivmk_Debug      int   1      Log\n\
+                iscsivmk_Unset      int          Not set\n";
+    std::fs::write(&told, text).unwrap();
+    let said = diagnose(&[&file, "--esxcli", &told]).out;
+    let lines = said.lines().filter(|line| line.contains("esxcli system module parameters set"));
+    let lines: Vec<&str> = lines.map(str::trim).collect();
+    assert!(lines.len() > 1, "{said}");
+    for line in lines {
+        let depth = "-m iscsi_vmk -p 'iscsivmk_LunQDepth=";
+        assert!(line.contains(depth) && line.ends_with(" iscsivmk_Debug=1'"), "{line}");
+    }
+}
+
+/// The option of the host sets DSNRO of a protocol endpoint; 0 is no DSNRO of a host.
+#[test]
+fn dsnro_of_endpoints_is_an_option_and_0_is_not_told() {
+    let captures = Captures::get();
+    let file = captures.path("s1-competing-worlds");
+    let row = captures.read("s1-competing-worlds");
+    let name = row.split("Physical Disk SCSI Device(").nth(1).unwrap().split(')').next().unwrap();
+    let told = |name_of_file: &str, rest: &str| {
+        let path = captures.path(name_of_file);
+        std::fs::write(&path, format!("{name}\n   Device Max Queue Depth: 64\n   {rest}\n"))
+            .unwrap();
+        diagnose(&[&file, "--esxcli", &path]).out
+    };
+    const DSNRO: &str = "No of outstanding IOs with competing worlds";
+    let said = told("pe.txt", &format!("{DSNRO}: 32\n   Is VVOL PE: true"));
+    assert!(said.contains("-o /Scsi/ScsiVVolPESNRO -i "), "{said}");
+    let said = told("zero.txt", &format!("{DSNRO}: 0"));
+    assert!(!said.contains("-O 0"), "{said}");
+}
+
 #[test]
 fn strange_pairs_are_told_as_what_they_are() {
     let captures = Captures::get();

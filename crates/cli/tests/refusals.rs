@@ -19,6 +19,10 @@ fn bad_input_is_refused_in_one_line() {
             &["run", "two-queues.toml", "--set", "storage core device set -d naa.9 -O 64"],
             "naa.60000000000000000000000000000001",
         ),
+        (
+            &["run", "two-queues.toml", "--set", "sql: vmw_pvscsi.cmd_per_lun=32"],
+            "is no setting of PVSCSI in a Windows guest",
+        ),
         (&["run", "two-queues.toml", "--compare", "nowhere"], "nowhere: there is no such file"),
         (&["run", "two-queues.toml", "--compare-set", "x"], "`x`"),
         (&["run", "two-queues.toml", "-q", "--csv", "no/such/dir.csv"], "no/such/dir.csv: "),

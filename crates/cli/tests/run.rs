@@ -57,6 +57,32 @@ fn what_is_aborted_and_what_governs_nothing_is_told() {
     assert!(said.out.contains(told), "{}", said.out);
 }
 
+/// Storage I/O Control that holds a depth all the time is what a run knows of itself, and no output of another time.
+#[test]
+fn storage_io_control_at_rest_is_told_as_what_it_is() {
+    let said = kavg(&["run", "sioc-rests.toml", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let run: Value = serde_json::from_str(&said.out).unwrap();
+    let verdict = &run["windows"][0]["verdicts"][0];
+    let findings = verdict["findings"].as_array().unwrap();
+    let causes: Vec<&str> = findings.iter().map(|one| one["cause"].as_str().unwrap()).collect();
+    assert!(causes.contains(&"sioc") && !causes.contains(&"device-depth"), "{causes:?}");
+    let text = verdict.to_string();
+    assert!(text.contains("Storage I/O Control holds the depth of "), "{text}");
+    assert!(!text.contains("--esxcli") && !text.contains("esxcli says"), "{text}");
+}
+
+/// A driver that a host of that version does not have is told in a line, and the run goes on.
+#[test]
+fn a_driver_of_another_version_is_told() {
+    let text = fs::read_to_string(data().join("sioc-rests.toml")).unwrap();
+    let text = text.replace("esxi = \"7.0\"", "esxi = \"8.0\"").replace("\"lpfc\"", "\"qla2xxx\"");
+    let said = kavg_with(&["run", "-", "-q"], &text);
+    let told = "host `esx1`: driver `qla2xxx` of vmhba1 is one of ESXi 5.1 and earlier, and the host has ESXi 8.0";
+    assert_eq!((said.code, said.err.lines().count()), (0, 1), "{said:?}");
+    assert!(said.err.contains(told), "{}", said.err);
+}
+
 /// Two hosts that hold back in vain: it is told in a note, in the log by a name, and what was found is said.
 #[test]
 fn a_workload_from_outside_and_what_was_found_are_told() {

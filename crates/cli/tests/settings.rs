@@ -198,31 +198,22 @@ fn a_driver_is_set_as_deep_as_the_devices_of_most_hosts_are() {
 /// A host whose driver goes deeper than most: its devices are lowered, and no reboot brings them back.
 #[test]
 fn the_way_back_raises_what_the_plan_lowered() {
-    for is_set_otherwise in [false, true] {
-        let mut hosts = five();
-        hosts[1].depth = None;
-        let depth = hosts[0].driver.2;
-        hosts[1].devices.iter_mut().for_each(|device| device.max_depth = depth);
-        let deep = &mut hosts[3];
-        match is_set_otherwise {
-            false => deep.driver = ("iscsi_vmk", "iscsivmk_LunQDepth", 128),
-            true => deep.depth = Some(128),
-        }
-        for device in &mut deep.devices {
-            (device.max_depth, device.dsnro) = (128, 128);
-        }
-        let folder = folder(&hosts);
-        if is_set_otherwise {
-            set_another_parameter(folder.path(), &hosts[3]);
-        }
-        let report = json(folder.path(), &[]);
-        let states = follow(&hosts, &report);
-        assert!(states[3].iter().zip(&states[0]).take(2).all(|(own, other)| own == other));
-        let plan = &report["plans"][0];
-        assert_eq!((&plan["host"], &plan["undo"]["reboot"]), (&"esx0003".into(), &false.into()));
-        let undo: Vec<&str> = texts(&plan["undo"]["now"]).collect();
-        assert!(undo[0].ends_with(" -m 128") && undo[1].ends_with(" -O 128"), "{undo:?}");
+    let mut hosts = five();
+    hosts[1].depth = None;
+    let depth = hosts[0].driver.2;
+    hosts[1].devices.iter_mut().for_each(|device| device.max_depth = depth);
+    let deep = &mut hosts[3];
+    deep.driver = ("iscsi_vmk", "iscsivmk_LunQDepth", 128);
+    for device in &mut deep.devices {
+        (device.max_depth, device.dsnro) = (128, 128);
     }
+    let report = json(folder(&hosts).path(), &[]);
+    let states = follow(&hosts, &report);
+    assert!(states[3].iter().zip(&states[0]).take(2).all(|(own, other)| own == other));
+    let plan = &report["plans"][0];
+    assert_eq!((&plan["host"], &plan["undo"]["reboot"]), (&"esx0003".into(), &false.into()));
+    let undo: Vec<&str> = texts(&plan["undo"]["now"]).collect();
+    assert!(undo[0].ends_with(" -m 128") && undo[1].ends_with(" -O 128"), "{undo:?}");
 }
 
 /// Sets another parameter of a host's module, in its outputs.
@@ -235,18 +226,22 @@ fn set_another_parameter(folder: &Path, host: &DrawnHost) {
 }
 
 #[test]
-fn what_is_wanted_of_a_module_with_other_parameters_is_left_to_people() {
+fn a_line_of_a_module_repeats_its_other_parameters() {
     let hosts = five();
     let folder = folder(&hosts);
     set_another_parameter(folder.path(), &hosts[1]);
     let report = json(folder.path(), &[]);
     let plan = &report["plans"][0];
-    assert!(plan["plan"]["before_reboot"].as_array().unwrap().is_empty(), "{plan:#}");
-    let why = plan["refused"][0]["why"].as_str().unwrap();
-    assert!(
-        why.contains("replaces all parameters of the module, and `ql2xother=7` is set"),
-        "{why}"
-    );
+    let (module, parameter, default) = hosts[1].driver;
+    for (lines, depth) in [(&plan["plan"], default), (&plan["undo"], 16)] {
+        let lines: Vec<&str> = texts(&lines["before_reboot"]).collect();
+        let parameters = format!("-m {module} -p '{parameter}={depth} ql2xother=7'");
+        assert!(lines.iter().any(|line| line.ends_with(&parameters)), "{lines:?}");
+    }
+    let line = format!("system module parameters set -m {module} -p '{parameter}=32 x=1'");
+    let said = settings(folder.path(), &["--set", &line]);
+    let refusal = "other parameters of a module stay as each host has them; leave out `x=1`";
+    assert!(said.code == 2 && said.err.contains(refusal), "{said:?}");
 }
 
 #[test]

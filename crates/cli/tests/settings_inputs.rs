@@ -76,6 +76,23 @@ type Case = (
     Option<&'static str>,
 );
 
+/// Nor does a parameter that is set beside the depth bound what a vendor says.
+#[test]
+fn another_parameter_changes_no_advice() {
+    let advice = |others: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        host(folder.path(), "a", QLOGIC, &[SOLIDFIRE]);
+        let file = folder.path().join("a.txt");
+        let text = fs::read_to_string(&file).unwrap();
+        let depth = "ql2xmaxqdepth             int          Depth\n";
+        assert!(text.contains(depth), "{text}");
+        fs::write(&file, text.replace(depth, &format!("{depth}{others}"))).unwrap();
+        let vendor = &json(folder.path(), &[])["vendors"][0];
+        (advised(&json(folder.path(), &[])), vendor["bound"].clone())
+    };
+    assert_eq!(advice("ql2xlog                   int   3      Log\n"), advice(""));
+}
+
 #[test]
 fn what_a_vendor_says_is_taken_as_it_is_printed() {
     let pure_nvme = Shown { vendor: "NVMe", model: "Pure Storage FlashA", dsnro: 64, ..SOLIDFIRE };

@@ -68,10 +68,11 @@ pub(crate) fn dsnro_within(name: &str, to: u32, facts: &Facts) -> u32 {
     to.min(if goes_by_option(name, facts) { Advanced::VvolPesnro.info().max } else { DSNRO.max })
 }
 
-/// Whether DSNRO of a device is the host's option for protocol endpoints.
+/// Whether DSNRO of a device is the host's option for protocol endpoints; no output of a host tells which of them
+/// have their own.
 fn goes_by_option(name: &str, facts: &Facts) -> bool {
     let known = facts.device(name);
-    known.is_protocol_endpoint && known.has_own_dsnro == Some(false)
+    known.is_protocol_endpoint && known.has_own_dsnro != Some(true)
 }
 
 /// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
@@ -234,6 +235,9 @@ fn add_dsnro(
     format!(", and {when} DSNRO of {name} from {dsnro} to {with}")
 }
 
+/// What to do of a module's other parameters where nothing tells them.
+const UNTOLD: &str = "list them first (esxcli system module parameters list -m MODULE) and repeat those that are set";
+
 /// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
 /// The driver is known from `facts`, or one of several candidates. Where the depths of paths are
 /// added, each gets its part.
@@ -250,7 +254,7 @@ fn raise_driver_depth(
         .map_or(depths, |depth| (depth, depth.saturating_mul(depths.1.div_ceil(depths.0.max(1)))));
     let Hba { names, module, candidates } = hba;
     let step = |driver: &&'static Driver| {
-        let set = |value| Setting::ModuleDepth { driver, value };
+        let set = |value| Setting::ModuleDepth { driver: facts.module(driver), value };
         let was = facts.depth_set(driver).unwrap_or(from);
         Step::new(set(to.min(driver.depth_max)), Some(set(was)))
     };
@@ -265,11 +269,13 @@ fn raise_driver_depth(
         which_line(candidates, to.min(most), module.is_some(), facts)
     );
     let mut change = setting(what, Some(host), steps);
-    change.risk =
-        "It deepens every device of that driver, and the line replaces all parameters of \
-                   the module: list them first (esxcli system module parameters list -m MODULE) \
-                   and repeat those that are set. Evacuate the host before the reboot."
-            .into();
+    let is_told = candidates.iter().any(|driver| !facts.module(driver).others.is_empty());
+    let repeat =
+        if is_told { "it repeats those that were set when they were listed" } else { UNTOLD };
+    change.risk = format!(
+        "It deepens every device of that driver, and the line replaces all parameters of the module: \
+         {repeat}. Evacuate the host before the reboot."
+    );
     if candidates.len() > 1 {
         change.undo = format!("The same line with {from} instead{}", and_reboot(change.effect));
     }
@@ -280,8 +286,8 @@ fn raise_driver_depth(
 /// both: as deep as the deeper of them, and all that each needs besides. `None` where they are no such
 /// changes.
 pub(crate) fn of_one_driver(host: &Host<'_>, both: [&Change; 2]) -> Option<Change> {
-    let depth = |step: &Step| match step.set {
-        Setting::ModuleDepth { driver, value } => Some((driver, value)),
+    let depth = |step: &Step| match &step.set {
+        Setting::ModuleDepth { driver, value } => Some((driver.driver, *value)),
         _ => None,
     };
     let depths = |change: &Change| -> Vec<_> { change.steps.iter().filter_map(depth).collect() };

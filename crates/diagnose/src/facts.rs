@@ -10,7 +10,7 @@ use std::{
 };
 
 use counters::Status;
-use knobs::{AllocationChange, Driver, GuestOs, Version};
+use knobs::{AllocationChange, Driver, GuestOs, Module, Version};
 
 use levels::mean;
 
@@ -490,6 +490,9 @@ pub struct Facts {
     pub datastores: BTreeMap<String, String>,
     /// The module parameters, by name: `ql2xmaxqdepth` is `128`, or empty where nobody set it.
     pub parameters: BTreeMap<String, String>,
+    /// What else is set of a module, by the parameter of its depth: `ql2xextended_error_logging=1`, with a space between
+    /// several. A line that sets the depth replaces them all, and so repeats these.
+    pub set_beside: BTreeMap<String, String>,
 }
 
 impl Facts {
@@ -501,7 +504,15 @@ impl Facts {
 
     /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].
     pub(crate) fn depth_set(&self, driver: &Driver) -> Option<u32> {
-        self.parameters.get(driver.parameter?)?.trim().parse().ok()
+        let names = [driver.parameter, driver.parameter_of_port].into_iter().flatten();
+        let mut set = names.filter_map(|name| self.parameters.get(name));
+        set.find_map(|value| value.trim().parse().ok())
+    }
+
+    /// A driver with what else is set of its module.
+    pub(crate) fn module(&self, driver: &'static Driver) -> Module {
+        let beside = driver.parameter.and_then(|parameter| self.set_beside.get(parameter));
+        Module { driver, others: beside.cloned().unwrap_or_default() }
     }
 
     /// What a driver gives its devices after the next reboot: the value of its parameter, or its

@@ -101,8 +101,8 @@ fn is_accepted(scenario: &Scenario, step: &Step) -> Result<(), String> {
 
 /// The drivers of which a change lists the lines because nothing says which of them is there.
 fn alternatives(change: &Change) -> Vec<&'static Driver> {
-    let driver = |step: &Step| match step.set {
-        Setting::ModuleDepth { driver, .. } => Some(driver),
+    let driver = |step: &Step| match &step.set {
+        Setting::ModuleDepth { driver, .. } => Some(driver.driver),
         _ => None,
     };
     change.steps.iter().filter_map(driver).collect()
@@ -138,11 +138,11 @@ fn check(drawn: &Drawn, finding: &Finding, change: &Change) -> Result<(), String
         if step.undo.is_none() && !(is_unseen && drawn.facts.vdisks.is_empty()) {
             return Err("no way back".into());
         }
-        if let Setting::ModuleDepth { driver, value } = step.set {
-            if !driver.depths().contains(&value) {
+        if let Setting::ModuleDepth { driver, value } = &step.set {
+            if !driver.depths().contains(value) {
                 return Err(format!("{}={value} is out of its range", driver.module));
             }
-            if !own.contains(&driver) {
+            if !own.contains(&driver.driver) {
                 continue;
             }
         }

@@ -151,14 +151,25 @@ fn values(text: &str, depth: usize) -> Option<(Value<'_>, &str)> {
     Some((found, rest))
 }
 
+/// Where the script ends that a text begins with: at the bracket that closes it and none within.
+fn end_of_script(text: &str) -> Option<usize> {
+    let mut open = 1_usize;
+    let mut brackets = text.match_indices(['{', '}']);
+    let end = brackets.find(|(_, bracket)| {
+        open = if *bracket == "{" { open + 1 } else { open - 1 };
+        open == 0
+    });
+    end.map(|(at, _)| at)
+}
+
 fn value(text: &str, depth: usize) -> Option<(Value<'_>, &str)> {
     if let Some(inner) = text.strip_prefix('(') {
         let (stages, rest) = pipeline(inner, depth)?;
         return Some((Value::Pipeline(stages), rest.strip_prefix(')')?));
     }
     if let Some(inner) = text.strip_prefix('{') {
-        let (script, rest) = inner.split_once('}')?;
-        return Some((Value::Script(script), rest));
+        let (script, rest) = inner.split_at(end_of_script(inner)?);
+        return Some((Value::Script(script), &rest[1..]));
     }
     let (word, rest) = powershell_word(text)?;
     let value = match text.strip_suffix(rest).filter(|word| word.starts_with('$')) {

@@ -18,8 +18,10 @@ use core::ops::RangeInclusive;
 use counters::MILLISECOND;
 
 use crate::{
-    Advanced, DSNRO, Driver, Effect, Manual, PathPolicy, PolicyChange, Query, Refusal, Setting,
-    manual::range, names::unknown,
+    Advanced, DSNRO, Driver, Effect, Manual, Module, PathPolicy, PolicyChange, Query, Refusal,
+    Setting,
+    manual::range,
+    names::{nearest, unknown},
 };
 
 /// What a call sets.
@@ -235,10 +237,10 @@ impl Call {
                 Self::new(&KAVG_DEVICE).with('d', device).with('l', on)
             }
             Setting::ModuleDepth { driver, value } => {
-                let parameter = driver.parameter.unwrap_or_default();
-                Self::new(&MODULE)
-                    .with('m', driver.module)
-                    .with('p', format!("{parameter}={value}"))
+                let depth = format!("{}={value}", driver.parameter.unwrap_or_default());
+                let others = driver.others.split_whitespace();
+                let all: Vec<&str> = [depth.as_str()].into_iter().chain(others).collect();
+                Self::new(&MODULE).with('m', driver.module).with('p', all.join(" "))
             }
             Setting::Advanced { option, value } => {
                 let call = Self::new(&ADVANCED).with('o', option.info().path);
@@ -358,28 +360,49 @@ fn module_forms() -> Vec<Manual> {
     vec![form(
         "system module parameters set -m MODULE -p PARAMETER=N",
         Effect::HostReboot,
-        "the depth of every device behind a driver, in the driver's range [S0]".into(),
+        "the depth of every device behind a driver, in the driver's range; the line replaces all parameters of the \
+         module: `-p \"PARAMETER=N OTHER=N\"` keeps another [S0]"
+            .into(),
     )]
 }
 
 fn module_parameters(call: &Call) -> Settings {
     let driver = driver(call)?;
     let parameters = call.need('p')?;
-    let mut settings = Vec::new();
+    let (mut depths, mut others) = (Vec::new(), Vec::new());
     for setting in parameters.split_whitespace() {
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-        if driver.parameter != Some(name) {
+        if driver.sets_depth(name) {
+            depths.push(number(name, value, &driver.depths())?);
+        } else if is_no_other(driver, name) {
             return Err(no_parameter(driver, name));
-        }
-        settings
-            .push(Setting::ModuleDepth { driver, value: number(name, value, &driver.depths())? });
-    }
-    match settings.len() {
-        1 => Ok(settings),
-        _ => {
-            Err(format!("-p|--parameter-string `{parameters}` must set one parameter once").into())
+        } else {
+            others.push((name, setting));
         }
     }
+    let is_twice = |(at, (name, _)): (usize, &(&str, &str))| {
+        others[..at].iter().any(|(known, _)| known == name)
+    };
+    match depths[..] {
+        [value] if !others.iter().enumerate().any(is_twice) => {
+            let others: Vec<&str> = others.into_iter().map(|(_, setting)| setting).collect();
+            let driver = Module { driver, others: others.join(" ") };
+            Ok(vec![Setting::ModuleDepth { driver, value }])
+        }
+        [] if !others.is_empty() => Err(no_parameter(driver, others[0].0)),
+        _ => Err(format!(
+            "-p|--parameter-string `{parameters}` must set the depth once, and no parameter twice"
+        )
+        .into()),
+    }
+}
+
+/// Whether a parameter cannot be one of a module beside that of its depth: it is the depth of another, or its own
+/// misspelt.
+fn is_no_other(driver: &Driver, name: &str) -> bool {
+    driver.parameter.is_none_or(|own| nearest(name, [own].into_iter()).is_some())
+        || Driver::ALL.iter().any(|other| other.sets_depth(name))
+        || Driver::MISPRINTS.iter().any(|(misprint, _)| *misprint == name)
 }
 
 /// The driver of the module that a call names.
@@ -398,7 +421,7 @@ fn no_parameter(driver: &Driver, name: &str) -> Refusal {
         }
         None => "its depth is fixed".into(),
     };
-    let other = Driver::ALL.iter().find(|other| other.parameter == Some(name));
+    let other = Driver::ALL.iter().find(|other| other.sets_depth(name));
     let owner =
         other.map_or(String::new(), |other| format!(" (that is module `{}`)", other.module));
     format!("module `{module}` has no parameter `{name}`{owner}: {real}").into()

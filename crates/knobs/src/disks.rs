@@ -5,7 +5,7 @@ use alloc::{format, vec, vec::Vec};
 use core::{fmt, ops::RangeInclusive};
 
 use crate::{
-    Allocation, AllocationChange, DiskName, Disks, Effect, MOVED_TO, Manual, Refusal, ScsiPlace,
+    Allocation, AllocationChange, Disks, Effect, Manual, Refusal,
     command::SETTERS,
     manual::range,
     names::{list, nearest, unknown},
@@ -112,22 +112,6 @@ impl From<&str> for Disks {
     }
 }
 
-impl From<&str> for DiskName {
-    /// `sql01:scsi0:1` is one disk of `sql01`, wherever it was moved to, `sql01` all of them.
-    fn from(text: &str) -> Self {
-        let place = |text: &str| {
-            let (bus, unit) = text.strip_prefix("scsi")?.split_once(':')?;
-            let unit = unit.split(MOVED_TO).next()?;
-            Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? })
-        };
-        let split = text.split_once(":scsi").map(|(vm, _)| (vm, &text[vm.len() + 1..]));
-        match split.and_then(|(vm, rest)| Some((vm, place(rest)?))) {
-            Some((vm, disk)) => Self { vm: vm.into(), disk: Some(disk) },
-            None => Self { vm: text.into(), disk: None },
-        }
-    }
-}
-
 impl fmt::Display for Disks {
     /// As they stand in front of a change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,19 +119,6 @@ impl fmt::Display for Disks {
             Self::Of(disk) => write!(f, "{disk}"),
             Self::With(policy) => write!(f, "{OF_POLICY}{policy}"),
         }
-    }
-}
-
-impl fmt::Display for DiskName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.vm)?;
-        self.disk.map_or(Ok(()), |disk| write!(f, ":{disk}"))
-    }
-}
-
-impl fmt::Display for ScsiPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scsi{}:{}", self.bus, self.unit)
     }
 }
 

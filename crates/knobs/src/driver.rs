@@ -3,7 +3,7 @@
 //! A table of facts from the reference (`esxi-host-stack.md` section 3). Where the reference has
 //! only memory for a number, the row says so.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 use core::{fmt, ops::RangeInclusive};
 
 use crate::{Advanced, Version};
@@ -41,6 +41,8 @@ pub struct Driver {
     pub what: &'static str,
     /// The parameter that sets the depth per LUN; `None` when there is none.
     pub parameter: Option<&'static str>,
+    /// The parameter of the first port alone, where there is one besides; kavg takes it as that of all.
+    pub parameter_of_port: Option<&'static str>,
     /// The depth per LUN without it.
     pub depth_default: u32,
     /// The same in some builds, where these have another.
@@ -97,10 +99,12 @@ impl Driver {
         // QLogic of 5.0 and 5.1: 64 [S0, QLA], up to 255 [SSP]; of ESX 3.x: 32 [S2, SSP].
         fc("qla2xxx", "QLogic", "ql2xmaxqdepth", 64, 255).until(Version::V5_1),
         fc("qla2300_707", "QLogic", "ql2xmaxqdepth", 32, 255).until(Version::V5_1),
-        // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP], and older builds gave 30 (from memory).
+        // Emulex up to 5.1, a parameter of all ports and one of port 0 [S0, KB-PV]; it took up to 128 [SSP], and
+        // older builds gave 30 (from memory).
         Self {
             depth_of_some_builds: Some(30),
-            ..fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1)
+            parameter_of_port: Some("lpfc0_lun_queue_depth"),
+            ..fc("lpfc820", "Emulex", "lpfc_lun_queue_depth", 32, 128).until(Version::V5_1)
         },
         // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
         // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory). NVMe's
@@ -135,12 +139,15 @@ impl Driver {
     pub fn candidates(depth: u32, seen: &Seen) -> Vec<&'static Self> {
         let may_be = |driver: &&Self| seen.allows(driver) && driver.depths().contains(&depth);
         let mut those: Vec<&'static Self> = Self::ALL.iter().filter(may_be).collect();
+        // Nobody sets a depth like that of hardware, whatever its adapter looks like.
+        if those.iter().any(|driver| driver.parameter.is_none()) {
+            return Vec::new();
+        }
         let most = those.iter().map(|driver| seen.speaks_for(driver)).max();
         those.retain(|driver| Some(seen.speaks_for(driver)) == most);
         if those.iter().any(|driver| driver.depth_default == depth) {
             those.retain(|driver| driver.depth_default == depth);
         }
-        those.retain(|driver| driver.parameter.is_some());
         those
     }
 
@@ -152,6 +159,24 @@ impl Driver {
     const fn until(mut self, version: Version) -> Self {
         self.versions = Version::OLDEST..=version;
         self
+    }
+
+    /// The versions of ESXi that have it, in words; kavg knows none before [`Version::OLDEST`].
+    #[must_use]
+    pub fn versions_named(&self) -> String {
+        let (first, last) = (*self.versions.start(), *self.versions.end());
+        match (first == Version::OLDEST, last == Version::NEWEST) {
+            (true, true) => "every ESXi".into(),
+            (true, false) => format!("ESXi {} and earlier", last.name()),
+            (false, true) => format!("ESXi {} and later", first.name()),
+            (false, false) => format!("ESXi {} to {}", first.name(), last.name()),
+        }
+    }
+
+    /// Whether a parameter of that name sets its depth.
+    #[must_use]
+    pub fn sets_depth(&self, parameter: &str) -> bool {
+        [self.parameter, self.parameter_of_port].contains(&Some(parameter))
     }
 
     /// What the parameter can be set to; the fixed depth alone where there is none.
@@ -211,6 +236,7 @@ const fn fc(
         module,
         what,
         parameter: Some(parameter),
+        parameter_of_port: None,
         depth_default,
         depth_of_some_builds: None,
         depth_min: 1,
@@ -229,6 +255,7 @@ const fn local(module: &'static str, what: &'static str, depth: u32, adapter_dep
         module,
         what,
         parameter: None,
+        parameter_of_port: None,
         depth_default: depth,
         depth_of_some_builds: None,
         depth_min: depth,
@@ -275,7 +302,7 @@ mod tests {
         let seen =
             |number, adapter_depth| Seen { number: Some(number), adapter_depth, version: None };
         let fc = ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"];
-        let table: [(u32, Seen, &[&str]); 7] = [
+        let table: [(u32, Seen, &[&str]); 8] = [
             (32, seen(64, Some(1024)), &["iscsi_vmk"]),
             (32, seen(37, None), &["iscsi_vmk"]),
             (32, seen(1, None), &fc),
@@ -284,6 +311,7 @@ mod tests {
             (32, seen(64, Some(2048)), &fc),
             (128, seen(1, Some(1024)), &["iscsi_vmk"]),
             (31, seen(0, Some(31)), &[]),
+            (1023, seen(1, Some(2048)), &[]),
         ];
         for (depth, seen, expected) in table {
             assert_eq!(modules(depth, seen), expected, "{depth} {seen:?}");

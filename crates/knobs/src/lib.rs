@@ -22,6 +22,7 @@ mod lists;
 mod manual;
 mod names;
 mod order;
+mod place;
 mod powercli;
 mod query;
 mod refusal;
@@ -50,13 +51,13 @@ pub use line::{Line, manual};
 pub use manual::Manual;
 pub use names::{list, nearest, unknown};
 pub use order::{Order, preferred_path};
+pub use place::{BusKind, DiskName, DiskPlace, Disks, MOVED_TO};
 pub use powercli::get_esxcli;
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, IoControl,
-    IoControlChange, Knob, MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting,
-    Target, TargetId,
+    Allocation, AllocationChange, Form, GuestName, Host, IoControl, IoControlChange, Knob, Module,
+    Named, PathPolicy, PolicyChange, Resolved, Setting, Target, TargetId,
 };
 pub use show::{show_device, show_option, show_parameters};
 pub use unsimulated::{OtherDriver, OtherOption, Place};

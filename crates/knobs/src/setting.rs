@@ -4,13 +4,17 @@
 //! that has them they have ids ([`Knob`]). The settings and their fields are the same.
 
 use alloc::{format, string::String, vec, vec::Vec};
-use core::{fmt::Debug, mem::discriminant, ops::RangeInclusive};
+use core::{
+    fmt::Debug,
+    mem::discriminant,
+    ops::{Deref, RangeInclusive},
+};
 
 use counters::{DeviceId, VdiskId, VmId};
 
 use crate::{
-    Advanced, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, GuestDriver, GuestOs,
-    GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal, Version,
+    Advanced, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Disks, Driver, Effect, GuestDriver,
+    GuestOs, GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal, Version,
 };
 
 /// What a setting says of the things that it sets.
@@ -29,6 +33,8 @@ pub trait Form {
     type Allocation: Clone + Debug + PartialEq;
     /// What Storage I/O Control does.
     type Control: Clone + Debug + PartialEq;
+    /// A driver of which a parameter is set.
+    type Module: Clone + Debug + PartialEq + Deref<Target = Driver>;
 }
 
 /// As a line says it: by name, and no more than it sets.
@@ -44,6 +50,7 @@ impl Form for Named {
     type Policy = PolicyChange;
     type Allocation = AllocationChange;
     type Control = IoControlChange;
+    type Module = Module;
 }
 
 /// As the engine of a host takes it: by id, and complete.
@@ -58,6 +65,7 @@ impl Form for Resolved {
     type Policy = PathPolicy;
     type Allocation = Allocation;
     type Control = IoControl;
+    type Module = &'static Driver;
 }
 
 /// A setting on a host whose things have ids.
@@ -116,8 +124,8 @@ pub enum Setting<F: Form = Named> {
     },
     /// `system module parameters set`: the depth of every device behind a driver.
     ModuleDepth {
-        /// The driver.
-        driver: &'static Driver,
+        /// The driver; a line says its other parameters too, all of which it replaces.
+        driver: F::Module,
         /// A value in the parameter's range.
         value: u32,
     },
@@ -216,6 +224,30 @@ impl IoControlChange {
     }
 }
 
+/// A driver's module as a line sets its parameters: all of them at once, what it leaves out is unset [S0].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// The driver.
+    pub driver: &'static Driver,
+    /// Its parameters beside that of the depth, `ql2xextended_error_logging=1`, with a space between them: they are
+    /// kept in the line and change nothing else here.
+    pub others: String,
+}
+
+impl From<&'static Driver> for Module {
+    fn from(driver: &'static Driver) -> Self {
+        Self { driver, others: String::new() }
+    }
+}
+
+impl Deref for Module {
+    type Target = Driver;
+
+    fn deref(&self) -> &Driver {
+        self.driver
+    }
+}
+
 /// Guests by name: one virtual machine, or every one of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestName {
@@ -223,42 +255,6 @@ pub struct GuestName {
     pub vm: Option<String>,
     /// The system whose syntax the line has; `None` where the system is not known.
     pub system: Option<GuestSystem>,
-}
-
-/// Virtual disks of which a line sets something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Disks {
-    /// Those of that name.
-    Of(DiskName),
-    /// Those that have a storage policy or are given it later: what the policy says is set.
-    With(String),
-}
-
-impl From<DiskName> for Disks {
-    fn from(name: DiskName) -> Self {
-        Self::Of(name)
-    }
-}
-
-/// Virtual disks by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskName {
-    /// The virtual machine.
-    pub vm: String,
-    /// The disk; `None` is all of the machine's.
-    pub disk: Option<ScsiPlace>,
-}
-
-/// In kavg's own rows: behind it stands the datastore that an event moved a disk to.
-pub const MOVED_TO: char = '@';
-
-/// Where a disk is in its virtual machine: `scsi0:1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScsiPlace {
-    /// The virtual adapter.
-    pub bus: u32,
-    /// The disk of the adapter.
-    pub unit: u32,
 }
 
 /// A path policy as a line sets it.
@@ -336,7 +332,7 @@ impl<F: Form> Setting<F> {
                 option == known
             }
             (Self::ModuleDepth { driver, .. }, Self::ModuleDepth { driver: known, .. }) => {
-                driver == known
+                **driver == **known
             }
             _ => discriminant(self) == discriminant(other),
         }
@@ -428,6 +424,8 @@ pub trait Host {
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
     fn vms(&self, name: Option<&str>) -> Vec<(VmId, GuestOs)>;
+    /// Whether a virtual machine has a disk on PVSCSI.
+    fn has_pvscsi(&self, vm: VmId) -> bool;
     /// Those of its virtual disks, with what they have.
     fn disks(&self, name: &Disks) -> Vec<(VdiskId, Allocation)>;
     /// What the storage policy of that name says.
@@ -474,7 +472,7 @@ impl Setting {
                 let value = value.unwrap_or_else(|| option.default_in(host.version()));
                 Ok(vec![Knob::Advanced { option, value }])
             }
-            Self::ModuleDepth { driver, value } => {
+            Self::ModuleDepth { driver: Module { driver, .. }, value } => {
                 let is_there = host.has_driver(driver);
                 Ok(is_there.then_some(Knob::ModuleDepth { driver, value }).into_iter().collect())
             }
@@ -485,8 +483,7 @@ impl Setting {
         }
     }
 
-    /// The guests that are meant. A line in the words of another system is for those of that system; but
-    /// named to one, those of Windows are for any, as a finding has them of a guest that it does not know.
+    /// The guests that are meant: those whose system has the words of the line, and a disk on PVSCSI.
     fn in_guests(
         &self,
         host: &impl Host,
@@ -496,14 +493,17 @@ impl Setting {
         let mut knobs = Vec::new();
         for (vm, guest) in host.vms(name.vm.as_deref()) {
             let system = guest.system();
-            let is_for_any = name.vm.is_some() && name.system == Some(GuestSystem::Windows);
-            if is_for_any || name.system.is_none_or(|named| named == system) {
+            let is_its = name.system.is_none_or(|named| named == system);
+            let has_it = host.has_pvscsi(vm);
+            if is_its && has_it {
                 let (depth, ring_pages) = driver(system, guest);
                 knobs.push(Knob::Pvscsi { vm, depth, ring_pages });
-            } else if name.vm.is_some() {
-                let system = system.name();
-                return Err(format!("`{self}` is no setting of PVSCSI in a {system} guest").into());
             }
+            let Some(name) = name.vm.as_deref() else { continue };
+            refuse_if(!is_its, || {
+                format!("`{self}` is no setting of PVSCSI in a {} guest", system.name())
+            })?;
+            refuse_if(!has_it, || format!("`{self}`: `{name}` has no disk on PVSCSI"))?;
         }
         Ok(knobs)
     }
@@ -656,9 +656,14 @@ fn check_range(name: &str, value: u32, range: RangeInclusive<u32>) -> Result<(),
 /// From 6.5 on the engine knows a second bound: the depth of the device [S1].
 fn check_dsnro(value: u32, version: Version) -> Result<(), Refusal> {
     refuse_if(version.has_global_dsnro(), || {
+        let (range, taken) = (DSNRO.range(), DSNRO.range().contains(&value));
+        let (value, within) = match taken {
+            true => (format!("{value}"), String::new()),
+            false => ("N".into(), format!(", N being {} to {}", range.start(), range.end())),
+        };
         format!(
             "ESXi {} has no such setting of a device: use `system settings advanced set -o {} -i \
-             {value}`",
+             {value}`{within}",
             version.name(),
             DSNRO.path
         )

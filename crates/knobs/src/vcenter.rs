@@ -4,8 +4,8 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use crate::{
-    Advanced, Allocation, AllocationChange, CONGESTION_MS, CONGESTION_MS_DEFAULT, DiskName, Disks,
-    Effect, IoControl, IoControlChange, Manual, Refusal, ScsiPlace, Setting,
+    Advanced, Allocation, AllocationChange, BusKind, CONGESTION_MS, CONGESTION_MS_DEFAULT,
+    DiskName, DiskPlace, Disks, Effect, IoControl, IoControlChange, Manual, Refusal, Setting,
     cmdlets::{self, Cmdlet, Value},
     command,
     disks::{LIMIT, POLICY, SAYS_POLICY, SHARES},
@@ -23,6 +23,12 @@ const DISKS: &str =
     " | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM ";
 const UNIT: &str = " | Where-Object {$_.ExtensionData.UnitNumber -eq ";
 const BUS: &str = " -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq ";
+// No cmdlet gets adapters of other kinds: they are devices of the VM, told by the type that they have in the API (the
+// names of these from memory).
+const OF_KIND: &str =
+    " -and ($_.Parent.ExtensionData.Config.Hardware.Device | Where-Object {$_ -is [VMware.Vim.";
+const BUS_OF_KIND: &str = "] -and $_.BusNumber -eq ";
+const KEY_OF_KIND: &str = "}).Key -eq $_.ExtensionData.ControllerKey";
 // The parts of the line that gives disks a storage policy, around the VM, the disk and the policy [SPBM].
 const OF_DISKS: &str = "Get-HardDisk -VM ";
 const GET_POLICY: &str = "Get-SpbmStoragePolicy";
@@ -197,22 +203,43 @@ pub(crate) fn print_allocation(disks: &Disks, change: &AllocationChange) -> Opti
 }
 
 /// What lets one disk of a VM through.
-fn filter(ScsiPlace { bus, unit }: ScsiPlace) -> String {
-    format!("{UNIT}{unit}{BUS}{bus}}}")
+fn filter(DiskPlace { kind, bus, unit }: DiskPlace) -> String {
+    match api_type(kind) {
+        None => format!("{UNIT}{unit}{BUS}{bus}}}"),
+        Some(name) => format!("{UNIT}{unit}{OF_KIND}{name}{BUS_OF_KIND}{bus}{KEY_OF_KIND}}}"),
+    }
+}
+
+/// What the API calls an adapter of a kind that Get-ScsiController does not get.
+const fn api_type(kind: BusKind) -> Option<&'static str> {
+    match kind {
+        BusKind::Scsi => None,
+        BusKind::Sata => Some("VirtualSATAController"),
+        BusKind::Ide => Some("VirtualIDEController"),
+        BusKind::Nvme => Some("VirtualNVMEController"),
+    }
 }
 
 /// The disk of a VM that a filter lets through.
-fn place(script: &str) -> Option<ScsiPlace> {
+fn place(script: &str) -> Option<DiskPlace> {
     let script = script.trim().to_ascii_lowercase();
-    let (unit, bus) = (UNIT.rsplit('{').next()?, BUS);
-    let [unit, bus] = [unit, bus].map(str::to_ascii_lowercase);
-    let (unit, bus) = script.strip_prefix(&*unit)?.split_once(&*bus)?;
-    Some(ScsiPlace { bus: bus.trim().parse().ok()?, unit: unit.trim().parse().ok()? })
+    let of_kind = |kind: BusKind| {
+        let (bus, after) = match api_type(kind) {
+            None => (String::from(BUS), ""),
+            Some(name) => (format!("{OF_KIND}{name}{BUS_OF_KIND}"), KEY_OF_KIND),
+        };
+        let unit = UNIT.rsplit('{').next()?;
+        let [unit, bus, after] = [unit, &*bus, after].map(str::to_ascii_lowercase);
+        let (unit, bus) = script.strip_prefix(&*unit)?.split_once(&*bus)?;
+        let bus = bus.strip_suffix(&*after)?;
+        Some(DiskPlace { kind, bus: bus.trim().parse().ok()?, unit: unit.trim().parse().ok()? })
+    };
+    BusKind::ALL.into_iter().find_map(of_kind)
 }
 
 /// A disk is told by its place: no scenario and no recording has the labels of vCenter.
 fn by_place() -> Refusal {
-    let filter = filter(ScsiPlace { bus: 0, unit: 1 });
+    let filter = filter(DiskPlace { kind: BusKind::Scsi, bus: 0, unit: 1 });
     format!(
         "kavg knows the place of a disk and not its label: one of a VM is as `{OF_DISKS}'VM'{filter}`"
     )

@@ -2,9 +2,9 @@
 
 use counters::MILLISECOND;
 use knobs::{
-    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem,
-    IoControl, IoControlChange, Line, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy,
-    PolicyChange, ScsiPlace, Setting,
+    Advanced, Allocation, AllocationChange, BusKind, DiskName, DiskPlace, Disks, Driver, GuestName,
+    GuestSystem, IoControl, IoControlChange, Line, Module, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX,
+    PathPolicy, PolicyChange, Setting,
 };
 use proptest::{option, prelude::*, sample::select};
 
@@ -43,8 +43,12 @@ fn of_esxcli() -> impl Strategy<Value = Setting> {
         (name(), any::<bool>()).prop_map(|(device, on)| Setting::DepthByLatency { device, on }),
         (select(options), option::of(any::<u32>()))
             .prop_map(|(option, value)| Setting::Advanced { option, value }),
-        (select(drivers), any::<u32>())
-            .prop_map(|(driver, value)| Setting::ModuleDepth { driver, value }),
+        (select(drivers), any::<u32>(), select(vec!["", "x_log=1", "x_log=1 y=a,b"])).prop_map(
+            |(driver, value, others)| {
+                let driver = Module { driver, others: others.into() };
+                Setting::ModuleDepth { driver, value }
+            }
+        ),
         (name(), policy()).prop_map(|(device, policy)| Setting::PathPolicy { device, policy }),
     ]
 }
@@ -71,7 +75,8 @@ fn of_guest() -> impl Strategy<Value = Setting> {
 }
 
 fn of_disks() -> impl Strategy<Value = Setting> {
-    let place = option::of((0..4_u32, 0..64_u32).prop_map(|(bus, unit)| ScsiPlace { bus, unit }));
+    let place = (select(BusKind::ALL.to_vec()), 0..4_u32, 0..64_u32);
+    let place = option::of(place.prop_map(|(kind, bus, unit)| DiskPlace { kind, bus, unit }));
     let change = prop_oneof![
         option::of(1..=i32::MAX as u32).prop_map(AllocationChange::Limit),
         Allocation::SHARES.prop_map(AllocationChange::Shares),
@@ -499,5 +504,44 @@ proptest! {
         "storage core device set ", "reg add ", "echo '", "options vmw_pvscsi ",
     ])) {
         let _ = format!("{start}{text}").parse::<Line>();
+    }
+}
+
+/// The line replaces all parameters of a module: those beside the depth are kept in it, whatever they do; one that is
+/// the depth misspelt, or of another module, is refused.
+#[test]
+fn other_parameters_of_a_module_are_kept() {
+    let module = |line: &str| format!("system module parameters set -m {line}");
+    for (line, printed) in [
+        ("qlnativefc -p \"ql2xmaxqdepth=128 ql2xextended_error_logging=1\"", None),
+        ("qlnativefc -p 'a=1 ql2xmaxqdepth=128'", Some("qlnativefc -p 'ql2xmaxqdepth=128 a=1'")),
+        ("lpfc820 -p lpfc_lun_queue_depth=64", None),
+        ("lpfc820 -p lpfc0_lun_queue_depth=64", Some("lpfc820 -p lpfc_lun_queue_depth=64")),
+    ] {
+        let printed = module(printed.unwrap_or(line)).replace('"', "'");
+        assert_eq!(read(&module(line))[0].to_string(), printed);
+    }
+    for (line, refusal) in [
+        ("qlnativefc -p 'ql2xmaxqdepth=128 lpfc_lun_queue_depth=1'", "has no parameter `lpfc_lun_"),
+        ("qlnativefc -p 'ql2xmaxqdepth=128 ql2xmaxqdept=1'", "has no parameter `ql2xmaxqdept`"),
+        ("qlnativefc -p ql2xextended_error_logging=1", "has no parameter `ql2xextended_"),
+        ("qlnativefc -p 'ql2xmaxqdepth=1 a=1 a=2'", "must set the depth once"),
+        ("qlnativefc -p 'ql2xmaxqdepth=1 ql2xmaxqdepth=2'", "must set the depth once"),
+    ] {
+        let why = module(line).parse::<Line>().unwrap_err().to_string();
+        assert!(why.contains(refusal), "{why}");
+    }
+}
+
+/// Disks are told by every kind of adapter, in a line and in that of PowerCLI.
+#[test]
+fn a_disk_of_each_kind_of_adapter_is_read_and_printed() {
+    for kind in BusKind::ALL {
+        let line = format!("v0:{}1:2: DiskLimitIOPerSecond 50", kind.name());
+        let [limit] = &read(&line)[..] else { panic!("{line}") };
+        let Setting::Allocation { vdisk: Disks::Of(disk), .. } = limit else { panic!("{line}") };
+        assert_eq!((&*disk.vm, disk.disk), ("v0", Some(DiskPlace { kind, bus: 1, unit: 2 })));
+        assert_eq!(limit.to_string(), line);
+        assert_eq!(&read(&limit.powercli().unwrap())[0], limit);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn describe(
     let config = &host.config;
     let set = |driver| {
         hosts.is_kept(|kept| {
-            let is_it = matches!(kept.setting, Setting::ModuleDepth { driver: known, .. } if known == driver);
+            let is_it = matches!(&kept.setting, Setting::ModuleDepth { driver: known, .. } if known.driver == driver);
             is_it && kept.on.iter().any(|(on, _)| *on == place)
         })
     };

@@ -1,7 +1,7 @@
 //! A line that sets something, and the hosts that have what it names: settings by name become the
 //! knobs of hosts. One resolution serves the events of a file, `--set` and a running host.
 
-use counters::{DeviceId, DeviceKind, VdiskId, VmId};
+use counters::{Controller, DeviceId, DeviceKind, VdiskId, VmId};
 use engine::{VdiskConfig, VmConfig};
 use knobs::{
     Allocation, AllocationChange, Disks, Driver, GuestDriver, GuestName, GuestOs, IoControl, Knob,
@@ -124,6 +124,12 @@ impl knobs::Host for Host {
         meant.map(|(index, (_, guest))| (VmId::new(index), *guest)).collect()
     }
 
+    fn has_pvscsi(&self, vm: VmId) -> bool {
+        let Self { config, .. } = self;
+        let mut own = config.vdisks.iter().filter(|disk| disk.vm == vm);
+        own.any(|disk| config.vscsi[disk.vscsi.index()].controller == Controller::Pvscsi)
+    }
+
     fn disks(&self, disks: &Disks) -> Vec<(VdiskId, Allocation)> {
         let own = |disk: &str| disk.split(MOVED_TO).next().map(str::to_string);
         let all = self.config.vdisks.iter().enumerate();
@@ -221,7 +227,8 @@ fn nowhere(setting: &Setting, hosts: &[(usize, &Host)]) -> String {
             names::unknown("VM", name, vms())
         }
         Setting::Pvscsi { vm: GuestName { system, .. }, .. } => {
-            format!("there is no {} guest", system.map_or("", |system| system.name()))
+            let system = system.map_or(String::new(), |system| format!("{} ", system.name()));
+            format!("there is no {system}guest with a disk on PVSCSI")
         }
         Setting::Allocation { vdisk: Disks::Of(disk), .. } => {
             match vms().any(names::meant(&disk.vm, vms())) {

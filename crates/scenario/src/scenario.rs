@@ -4,7 +4,7 @@ use std::{ops::Range, path::Path, slice};
 
 use counters::{Controller, DEFAULT_INTERVAL_S, DeviceKind, SECOND, Time, VmId};
 use engine::{HostConfig, VscsiConfig};
-use knobs::{Advanced, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
+use knobs::{Advanced, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, Setting, Version};
 
 use crate::{
     Error, Host, Over, Scenario,
@@ -170,7 +170,8 @@ fn depth_settings(host: &HostConfig, depth: u32) -> Vec<Setting> {
             drivers.push(adapter.driver);
         }
     }
-    let module = |driver| Setting::ModuleDepth { driver, value: depth };
+    let module =
+        |driver: &'static Driver| Setting::ModuleDepth { driver: driver.into(), value: depth };
     let mut settings: Vec<_> = drivers.into_iter().map(module).collect();
     if host.version.has_global_dsnro() {
         let option = Advanced::SchedNumReqOutstanding;
@@ -228,6 +229,7 @@ fn build(
     let (events, given) = event::read(root, &mut site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
+    let foreign = foreign_drivers(&site.hosts.hosts);
     Ok(Scenario {
         name,
         title: root.need("title")?.string()?.to_string(),
@@ -246,8 +248,35 @@ fn build(
         windows: windows.windows,
         expectations,
         thresholds: site.datastores.thresholds,
-        warnings: workloads.warnings,
+        warnings: foreign.into_iter().chain(workloads.warnings).collect(),
     })
+}
+
+/// Drivers that hosts of their version do not have, each told once: an inventory may be wrong in it, and what it asks
+/// is answered.
+fn foreign_drivers(hosts: &[Host]) -> Vec<String> {
+    let mut told: Vec<(Version, &'static Driver)> = Vec::new();
+    let mut warnings = Vec::new();
+    for Host { config, .. } in hosts {
+        let version = config.version;
+        for adapter in &config.adapters {
+            let driver = adapter.driver;
+            let is_told = told.contains(&(version, driver));
+            if is_told || driver.versions.contains(&version) {
+                continue;
+            }
+            told.push((version, driver));
+            warnings.push(format!(
+                "host `{}`: driver `{}` of {} is one of {}, and the host has ESXi {}",
+                config.name,
+                driver.module,
+                adapter.name,
+                driver.versions_named(),
+                version.name()
+            ));
+        }
+    }
+    warnings
 }
 
 fn sample(root: &Table<'_>, duration_ns: u64, hosts: &[Host]) -> Result<u64, Error> {

@@ -57,6 +57,13 @@ host = "esx-1"
 
 [vm.lin.disk."scsi0:1"]
 datastore = "vvols"
+
+[vm.lsi]
+host = "esx-2"
+
+[vm.lsi.disk."scsi0:1"]
+datastore = "shared"
+adapter = "lsisas"
 "#;
 
 fn site() -> Scenario {
@@ -90,6 +97,7 @@ fn lines_that_are_taken() {
         "system module parameters set -m fnic -p fnic_max_qdepth=96",
         "system module parameters set --module=iscsi_vmk --parameter-string=\"iscsivmk_LunQDepth=256\"",
         "system module parameters set -m lpfc820 -p lpfc0_lun_queue_depth=128",
+        "system module parameters set -m lpfc820 -p \"lpfc_lun_queue_depth=64 lpfc_log_verbose=1\"",
         "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 512",
         "system settings advanced set -i 16 -o /Disk/SchedQControlVMSwitches",
         "esx-1: system settings advanced set -d -o /Scsi/ScsiVVolPESNRO",
@@ -104,7 +112,6 @@ fn lines_that_are_taken() {
         "win-2: DriverParameter = \"RequestRingPages=32,MaxQueueDepth=128\"",
         "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.ring_pages=16",
         "lin: options vmw_pvscsi cmd_per_lun=128",
-        "lin: RequestRingPages=32,MaxQueueDepth=254",
         "win-1: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f",
         "win-1: reg delete HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /f",
         "echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > /etc/modprobe.d/pvscsi.conf",
@@ -186,6 +193,8 @@ const REFUSED: &[&str] = &[
     "RequestRingPages=33,MaxQueueDepth=254",
     "RequestRingPages=32,MaxQueueDepth=255",
     "win: vmw_pvscsi.cmd_per_lun=128",
+    "lin: RequestRingPages=32,MaxQueueDepth=254",
+    "lsi: RequestRingPages=32,MaxQueueDepth=254",
     "sql: RequestRingPages=32,MaxQueueDepth=254",
     "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.cmd_per_lun=64",
     "vmw_pvscsi.use_msi=0",

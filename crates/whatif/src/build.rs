@@ -286,7 +286,7 @@ impl Plan<'_> {
             return (driver, "");
         }
         let named = self.settings.iter().find_map(|setting| match setting {
-            Setting::ModuleDepth { driver, .. } => Some(*driver),
+            Setting::ModuleDepth { driver, .. } => Some(driver.driver),
             _ => None,
         });
         (named.unwrap_or(Driver::ANY), "  # assumed: the recording does not say")

@@ -46,12 +46,11 @@ pub(crate) fn articles() -> Vec<Article> {
     nouns.into_iter().flatten().collect()
 }
 
-/// Those of settings.
+/// Those of settings; PVSCSI is a guest's before it is a nested host's driver.
 pub(crate) fn of_settings() -> Vec<Article> {
-    [settings::articles(), disks::articles(), unsimulated::articles()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let nouns =
+        [settings::articles(), disks::articles(), settings::drivers(), unsimulated::articles()];
+    nouns.into_iter().flatten().collect()
 }
 
 impl Article {
@@ -252,6 +251,11 @@ mod tests {
             assert!(found.iter().any(|found| found.starts_with(title)), "{name}: {found:?}");
         }
         assert!(found("-o").is_empty() && found("nothing").is_empty());
+    }
+
+    #[test]
+    fn the_guests_pvscsi_comes_first() {
+        assert!(found("pvscsi")[0].starts_with("PVSCSI: the depth of a virtual disk"));
     }
 
     #[test]

@@ -12,11 +12,16 @@ use super::Article;
 pub(crate) fn articles() -> Vec<Article> {
     let own =
         [dsnro(), max_queue_depth(), queue_full(), depth_by_latency(), congestion(), path_policy()];
+    own.into_iter().chain(OPTIONS.iter().map(option)).collect()
+}
+
+/// Those of drivers.
+pub(crate) fn drivers() -> Vec<Article> {
     let drivers = Driver::ALL.iter().map(|known| match known.transport {
         Transport::Network => nfs(known),
         _ => driver(known),
     });
-    own.into_iter().chain(OPTIONS.iter().map(option)).chain(drivers).collect()
+    drivers.collect()
 }
 
 /// What something may be asked by.
@@ -618,7 +623,7 @@ fn numbers(info: &AdvancedInfo) -> Vec<(&'static str, String)> {
 fn driver(driver: &'static Driver) -> Article {
     let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
     let module = driver.module;
-    let of_driver = Setting::ModuleDepth { driver, value: N };
+    let of_driver = Setting::ModuleDepth { driver: driver.into(), value: N };
     let (range, set, effect) = match driver.parameter {
         Some(_) => (
             format!("{} to {}", driver.depth_min, driver.depth_max),
@@ -634,8 +639,7 @@ fn driver(driver: &'static Driver) -> Article {
             "as it is",
         ),
     };
-    let (first, last) = (driver.versions.start(), driver.versions.end());
-    let versions = format!("ESXi {} to {}", first.name(), last.name());
+    let versions = driver.versions_named();
     let misprint = Driver::MISPRINTS.iter().find(|(_, of)| *of == module).map(|(text, _)| *text);
     let own = driver.parameter.into_iter().chain(misprint).chain([module]);
     let mind = misprint.zip(driver.parameter).map(|(misprint, parameter)| {
@@ -647,7 +651,7 @@ fn driver(driver: &'static Driver) -> Article {
         title: format!("{module}: the depth that the driver gives a device ({})", driver.what),
         sections: vec![
             ("What it is", format!("How many commands each device behind an adapter of {module} may \
-                have outstanding: Device Max Queue Depth, and DQLEN where nothing lowers it. {versions}.")),
+                have outstanding: Device Max Queue Depth, and DQLEN where nothing lowers it. For {versions}.")),
             ("When it acts", "Always. While VMs compete DSNRO lowers it.".into()),
             ("Default", format!("{}; the adapter as a whole (AQLEN) {}.", limit(driver.depth_default), limit(driver.adapter_depth))),
             ("Range", range),

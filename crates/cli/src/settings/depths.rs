@@ -116,10 +116,9 @@ fn raise(
         let needs = host.wanted_behind(module, &wanted.knobs).max();
         let needs = needs.filter(|needs| *needs > is && host.takes(own, *needs));
         raised.extend(needs.map(|needs| (place, needs)));
-        // What no output tells, what is left as it is, and what no line sets is not planned by the next look either.
+        // What no output tells, what is left as it is is not planned by the next look either.
         let is_left = wanted.left.iter().any(|(knob, _)| is_of(driver, knob));
-        let is_free = own.others.is_empty() && !is_left;
-        depths.extend(own.depth.map(|_| (needs.unwrap_or(is), is_free)));
+        depths.extend(own.depth.map(|_| (needs.unwrap_or(is), !is_left)));
     }
     let is_alike = match like {
         Some(place) => fleet.hosts[place].module(driver).is_none(),

@@ -317,12 +317,21 @@ struct Reading<'a> {
     ids: &'a mut Ids,
     /// Adapters and their modules.
     adapters: Vec<(String, String)>,
-    parameters: Vec<(String, Option<String>)>,
+    parameters: Vec<Parameter>,
     /// An adapter of each device.
     paths: Vec<(DeviceId, String)>,
     /// Devices of which no other host can see anything.
     local: Vec<DeviceId>,
     lacks_depths: bool,
+}
+
+/// A parameter of a module.
+struct Parameter {
+    name: String,
+    /// As it is set, where it is.
+    value: Option<String>,
+    /// The parameter of the depth in the same output, which is of one module.
+    of: Option<&'static str>,
 }
 
 impl<'a> Reading<'a> {
@@ -357,7 +366,11 @@ impl<'a> Reading<'a> {
                 self.adapters.extend(named);
             }
             Output::Esxcli(Esxcli::Parameters(parameters)) => {
-                let named = parameters.into_iter().map(|each| (each.name, each.value));
+                // One output is of one module, and names it by the parameter of its depth.
+                let depth = |name: &str| Driver::ALL.iter().find(|known| known.sets_depth(name));
+                let of = parameters.iter().find_map(|each| depth(&each.name)?.parameter);
+                let named = parameters.into_iter();
+                let named = named.map(|each| Parameter { name: each.name, value: each.value, of });
                 self.parameters.extend(named);
             }
             Output::Esxcli(Esxcli::Options(options)) => {
@@ -491,10 +504,9 @@ impl<'a> Reading<'a> {
     /// Where no adapter is told, the drivers of which a parameter is.
     fn drivers_by_parameters(&mut self) {
         let version = self.host.version();
-        for (name, _) in &self.parameters {
-            let is_it = |driver: &&Driver| {
-                driver.parameter == Some(name) && driver.versions.contains(&version)
-            };
+        for Parameter { name, .. } in &self.parameters {
+            let is_it =
+                |driver: &&Driver| driver.sets_depth(name) && driver.versions.contains(&version);
             let Some(driver) = Driver::ALL.iter().find(is_it) else { continue };
             self.host.drivers.push(Module::of(driver));
         }
@@ -503,19 +515,21 @@ impl<'a> Reading<'a> {
     fn depths_of_modules(&mut self) {
         let lone = self.host.drivers.len() == 1;
         for module in &mut self.host.drivers {
-            let is_own = |name: &str| module.driver.parameter == Some(name);
-            let own = self.parameters.iter().find(|(name, _)| is_own(name));
-            let Some((_, value)) = own else { continue };
+            let is_own = |name: &str| module.driver.sets_depth(name);
+            let own = self.parameters.iter().find(|each| is_own(&each.name));
+            let Some(Parameter { value, .. }) = own else { continue };
             let set = value.as_deref().and_then(|value| value.parse().ok());
             // What nobody has set is in force.
             module.in_force = value.is_none().then_some(module.driver.depth_default);
             module.depth = set.or(module.in_force);
-            // Nothing says of which module a parameter is: its name may, or that there is but one.
-            let others = self.parameters.iter().filter(|(name, _)| {
-                !is_own(name) && (lone || name.starts_with(module.driver.module))
-            });
+            // Where nothing says of which module a parameter is, its name may, or that there is but one.
+            let is_its = |each: &&Parameter| match each.of {
+                Some(_) => each.of == module.driver.parameter,
+                None => lone || each.name.starts_with(module.driver.module),
+            };
+            let others = self.parameters.iter().filter(|each| !is_own(&each.name)).filter(is_its);
             let others =
-                others.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+                others.filter_map(|each| Some(format!("{}={}", each.name, each.value.as_ref()?)));
             module.others = others.collect::<Vec<_>>().join(" ");
         }
     }

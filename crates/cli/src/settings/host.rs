@@ -39,7 +39,7 @@ pub(crate) struct Module {
     /// The depth that it gives its devices now at least, where anything tells it. A parameter that was set since the
     /// last boot is not in force yet.
     pub(crate) in_force: Option<u32>,
-    /// What else its parameters are set to, as `name=value`.
+    /// What else its parameters are set to, as `name=value`: each line that sets its depth repeats it.
     pub(crate) others: String,
 }
 
@@ -282,7 +282,7 @@ impl Host {
     /// Whether a line makes a driver so deep there.
     pub(crate) fn takes(&self, module: &Module, depth: u32) -> bool {
         let knob = Knob::ModuleDepth { driver: module.driver, value: depth };
-        module.others.is_empty() && knob.check(self.version()).is_ok()
+        knob.check(self.version()).is_ok()
     }
 
     /// What is wanted of a driver.
@@ -341,6 +341,10 @@ impl knobs::Host for At<'_> {
 
     fn vms(&self, _: Option<&str>) -> Vec<(counters::VmId, knobs::GuestOs)> {
         Vec::new()
+    }
+
+    fn has_pvscsi(&self, _: counters::VmId) -> bool {
+        false
     }
 
     fn disks(&self, _: &knobs::Disks) -> Vec<(counters::VdiskId, knobs::Allocation)> {

@@ -15,7 +15,8 @@
 use counters::DeviceId;
 use counters::sorted::sort;
 use knobs::{
-    Advanced, ENABLE_PSP_LATENCY, Effect, Knob, PathPolicy, PolicyChange, Setting, preferred_path,
+    Advanced, ENABLE_PSP_LATENCY, Effect, Knob, Module, PathPolicy, PolicyChange, Setting,
+    preferred_path,
 };
 
 use super::{fleet::Fleet, goals::Wanted, host::Host};
@@ -218,20 +219,6 @@ impl<'a> Planning<'a> {
             return Some(depth);
         }
         if !self.is_taken(&knob) {
-            return reaches;
-        }
-        if !module.others.is_empty() {
-            let setting = named(self.fleet, &knob, None).into_iter().next();
-            let line = setting.and_then(|setting| setting.esxcli()).unwrap_or_default();
-            self.refused.push(Refused {
-                why: format!(
-                    "the line replaces all parameters of the module, and `{}` is set as well: type \
-                     it with these behind the depth, in quotes",
-                    module.others
-                ),
-                line,
-                device: None,
-            });
             return reaches;
         }
         // On the way back what was not in force does not come into force either.
@@ -467,7 +454,7 @@ impl<'a> Planning<'a> {
             return;
         }
         let was = self.was(&knob);
-        let steps = named(self.fleet, &knob, was.as_ref());
+        let steps = self.named(&knob, was.as_ref());
         let preferred = self.preferred(&knob);
         let step = |setting| Step { setting, was, preferred: preferred.clone() };
         let steps = steps.into_iter().map(step);
@@ -502,8 +489,41 @@ impl<'a> Planning<'a> {
         self.host.is_set_to(knob).or_else(in_force)
     }
 
+    /// A knob as lines name it; a path policy may take two: the plug-in, and what it goes by.
+    fn named(&self, knob: &Knob, was: Option<&Knob>) -> Vec<Setting> {
+        let name = |device: DeviceId| self.fleet.name_of(device).to_owned();
+        vec![match *knob {
+            Knob::SchedNumReqOutstanding { device, value } => {
+                Setting::SchedNumReqOutstanding { device: name(device), value }
+            }
+            Knob::MaxQueueDepth { device, value } => {
+                Setting::MaxQueueDepth { device: name(device), value }
+            }
+            Knob::QueueFull { device, sample_size, threshold } => {
+                Setting::QueueFull { device: name(device), sample_size, threshold }
+            }
+            Knob::Advanced { option, value } => Setting::Advanced { option, value: Some(value) },
+            Knob::ModuleDepth { driver, value } => {
+                let others = self.host.module(driver).map(|module| module.others.clone());
+                let driver = Module { driver, others: others.unwrap_or_default() };
+                Setting::ModuleDepth { driver, value }
+            }
+            Knob::PathPolicy { device, policy } => {
+                let before = match was {
+                    Some(Knob::PathPolicy { policy, .. }) => Some(policy.plug_in()),
+                    _ => None,
+                };
+                return policy_lines(before, policy)
+                    .into_iter()
+                    .map(|policy| Setting::PathPolicy { device: name(device), policy })
+                    .collect();
+            }
+            _ => return Vec::new(),
+        }]
+    }
+
     fn refuse(&mut self, knob: &Knob, why: String) {
-        let setting = named(self.fleet, knob, None).into_iter().last();
+        let setting = self.named(knob, None).into_iter().last();
         let line = setting.map(|setting| setting.to_string()).unwrap_or_default();
         if !self.refused.iter().any(|known| known.line == line) {
             self.refused.push(Refused { line, why, device: device_of(knob) });
@@ -527,35 +547,6 @@ fn device_of(knob: &Knob) -> Option<DeviceId> {
         knobs::Target::Device(device) => Some(device),
         _ => None,
     }
-}
-
-/// A knob as lines name it; a path policy may take two: the plug-in, and what it goes by.
-fn named(fleet: &Fleet, knob: &Knob, was: Option<&Knob>) -> Vec<Setting> {
-    let name = |device: DeviceId| fleet.name_of(device).to_owned();
-    vec![match *knob {
-        Knob::SchedNumReqOutstanding { device, value } => {
-            Setting::SchedNumReqOutstanding { device: name(device), value }
-        }
-        Knob::MaxQueueDepth { device, value } => {
-            Setting::MaxQueueDepth { device: name(device), value }
-        }
-        Knob::QueueFull { device, sample_size, threshold } => {
-            Setting::QueueFull { device: name(device), sample_size, threshold }
-        }
-        Knob::Advanced { option, value } => Setting::Advanced { option, value: Some(value) },
-        Knob::ModuleDepth { driver, value } => Setting::ModuleDepth { driver, value },
-        Knob::PathPolicy { device, policy } => {
-            let before = match was {
-                Some(Knob::PathPolicy { policy, .. }) => Some(policy.plug_in()),
-                _ => None,
-            };
-            return policy_lines(before, policy)
-                .into_iter()
-                .map(|policy| Setting::PathPolicy { device: name(device), policy })
-                .collect();
-        }
-        _ => return Vec::new(),
-    }]
 }
 
 /// How a policy is set where paths are chosen by a plug-in.

@@ -79,15 +79,7 @@ fn of_array(fleet: &Fleet, advice: &'static VendorAdvice, seen: &[Seen<'_>]) -> 
     let bounded = seen.iter().find(|seen| bounds && self::reach(seen) == reach);
     let bound =
         bounded.map(|(host, device)| match device.module.map(|module| &host.drivers[module]) {
-            Some(own) if own.others.is_empty() => {
-                format!("{} gives {reach} at most", own.driver.module)
-            }
-            Some(own) => {
-                format!(
-                    "`{}` of {} is set on {}, and keeps it at {reach}",
-                    own.others, own.driver.module, host.name
-                )
-            }
+            Some(own) => format!("{} gives {reach} at most", own.driver.module),
             None => match &host.unknown_drivers[..] {
                 [] => format!("nothing tells which driver {} has, and it gives {reach}", host.name),
                 unknown => {
@@ -154,7 +146,7 @@ fn lines(
         let module = module.filter(|module| module.in_force.is_some_and(|gives| gives < value));
         let Some(driver) = module.map(|module| module.driver) else { continue };
         let is_less = lines.deepest(fleet, driver) < value;
-        let setting = Setting::ModuleDepth { driver, value };
+        let setting = Setting::ModuleDepth { driver: driver.into(), value };
         lines.add((!is_less).then_some(&host.name), &setting);
     }
     let deepest = seen.iter().filter_map(|(_, device)| device.max_depth).max();
@@ -291,13 +283,12 @@ fn counts(host: &Host, said: &Knob) -> Option<Knob> {
     }
 }
 
-/// How deep a device can be made on a host: as deep as its driver goes, where a line may set that; where nothing
+/// How deep a device can be made on a host: as deep as its driver goes, where nothing
 /// tells the driver, no deeper than it is.
 fn reach((host, device): &Seen<'_>) -> u32 {
     let module = device.module.map(|module| &host.drivers[module]);
     let reach = match module {
-        Some(module) if module.others.is_empty() => Some(module.driver.depth_max),
-        Some(module) => module.in_force,
+        Some(module) => Some(module.driver.depth_max),
         None => device.max_depth,
     };
     reach.unwrap_or(u32::MAX)

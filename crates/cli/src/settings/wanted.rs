@@ -62,6 +62,7 @@ fn add(fleet: &Fleet, text: &str, wanted: &mut [Wanted]) -> Result<()> {
             continue;
         }
         for setting in &line.settings {
+            keeps_others(host, setting)?;
             for knob in on(fleet, host, setting)? {
                 any = true;
                 wanted.knobs.retain(|known| !known.is_turned_by(&knob));
@@ -73,6 +74,21 @@ fn add(fleet: &Fleet, text: &str, wanted: &mut [Wanted]) -> Result<()> {
         true => Ok(()),
         false => Err(format!("--set {text}: no host has what it sets").into()),
     }
+}
+
+/// Refuses what a line says of a module beside its depth where a host has something else: the plan repeats what each
+/// host has.
+fn keeps_others(host: &Host, setting: &Setting) -> Result<()> {
+    let Setting::ModuleDepth { driver, .. } = setting else { return Ok(()) };
+    let own = host.module(driver).map(|module| &module.others);
+    if driver.others.is_empty() || own.is_none_or(|own| *own == driver.others) {
+        return Ok(());
+    }
+    Err(format!(
+        "--set {setting}: other parameters of a module stay as each host has them; leave out `{}`",
+        driver.others
+    )
+    .into())
 }
 
 fn on(fleet: &Fleet, host: &Host, setting: &Setting) -> Result<Vec<Knob>> {
