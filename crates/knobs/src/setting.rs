@@ -503,7 +503,7 @@ impl Setting {
             refuse_if(!is_its, || {
                 format!("`{self}` is no setting of PVSCSI in a {} guest", system.name())
             })?;
-            refuse_if(!has_it, || format!("`{self}`: `{name}` has no disk on PVSCSI"))?;
+            refuse_if(!has_it, || format!("`{name}` has no disk on PVSCSI"))?;
         }
         Ok(knobs)
     }

@@ -23,8 +23,8 @@ const DISKS: &str =
     " | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM ";
 const UNIT: &str = " | Where-Object {$_.ExtensionData.UnitNumber -eq ";
 const BUS: &str = " -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq ";
-// No cmdlet gets adapters of other kinds: they are devices of the VM, told by the type that they have in the API (the
-// names of these from memory).
+// No cmdlet gets adapters of other kinds: they are devices of the VM, told by the type that they have in the vSphere
+// Web Services API.
 const OF_KIND: &str =
     " -and ($_.Parent.ExtensionData.Config.Hardware.Device | Where-Object {$_ -is [VMware.Vim.";
 const BUS_OF_KIND: &str = "] -and $_.BusNumber -eq ";

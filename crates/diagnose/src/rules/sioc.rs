@@ -156,7 +156,7 @@ fn advise(case: &Case<'_>, device: &Device<'_>, finding: &mut Finding, spell: &S
     .risking("Whoever has fewer shares waits longer.", "Set shares and limits back"));
     finding.do_not = vec![
         "Do not raise DSNRO: Storage I/O Control ignores it.".into(),
-        "Do not raise the congestion threshold to get the depth back: above 50 ms it buys latency \
+        "Do not raise the congestion threshold above 50 ms to get the depth back: that buys latency \
          and no throughput."
             .into(),
     ];
