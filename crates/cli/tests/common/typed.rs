@@ -210,6 +210,10 @@ impl knobs::Host for Host {
         Vec::new()
     }
 
+    fn has_pvscsi(&self, _: VmId) -> bool {
+        false
+    }
+
     fn disks(&self, _: &Disks) -> Vec<(VdiskId, Allocation)> {
         Vec::new()
     }
