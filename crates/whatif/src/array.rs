@@ -163,8 +163,11 @@ impl ArrayCalibration {
             let all: Vec<Point> = ends[end].iter().chain(&groups).copied().collect();
             curve(&all, slopes)
         });
-        let steepest = steepness(&least);
-        let most = sagging(&most, steepest);
+        // Where no knee was seen there is none between what was.
+        let most = match seen {
+            Seen::NoKnee => most,
+            _ => sagging(&most, first.outstanding, steepness(&least)),
+        };
         let flat = curve(&groups, Slopes { above: most_slopes.above, below: 0.0 });
         Self {
             devices,
@@ -526,13 +529,15 @@ fn steepness(curve: &Curve) -> f64 {
     }
 }
 
-/// As quick as latency may be between two points that were seen, if its line never gets flatter:
-/// on from the points before, or back from those behind, of which the last is followed by a line
-/// as steep as `steepest` at most.
-fn sagging(curve: &Curve, steepest: f64) -> Curve {
+/// As quick as latency may be between two points that were seen, if its line never gets flatter: no quicker than at
+/// the one before, and back from the one behind on the line that follows it. Where the two meet is a knee. Behind the
+/// last the line is as steep as `steepest` at most; where two loads from `first` on are all that there is, no fit tells
+/// that, and it is as steep as that of a rate that stands still.
+fn sagging(curve: &Curve, first: f64, steepest: f64) -> Curve {
     /// How far apart points are, as a factor, for the line between them to be in doubt.
     const APART: f64 = 1.5;
     let slope = |from: (f64, f64), to: (f64, f64)| (to.1 - from.1) / (to.0 - from.0);
+    let are_two = curve.iter().filter(|(x, _)| (first..OUTSTANDING_MAX).contains(x)).count() == 2;
     let mut out: Curve = Vec::new();
     for (index, &point) in curve.iter().enumerate() {
         out.push(point);
@@ -540,12 +545,16 @@ fn sagging(curve: &Curve, steepest: f64) -> Curve {
             continue;
         };
         let is_seen = index + 3 < curve.len();
-        let slope_behind = if is_seen { slope(next, behind).max(0.0) } else { steepest };
-        let middle = (point.0 * next.0).sqrt();
-        if next.0 >= APART * point.0 && middle >= point.0 + 1.0 && middle <= next.0 - 1.0 {
-            let back = next.1 - slope_behind * (next.0 - middle);
-            let chord = point.1 + slope(point, next) * (middle - point.0);
-            out.push((middle, back.clamp(point.1.min(chord), chord)));
+        let slope_behind = match is_seen {
+            true => slope(next, behind),
+            false if are_two && point.0 >= first => next.1 / next.0,
+            false => steepest,
+        };
+        let rise = next.1 - point.1;
+        let knee = next.0 - rise / slope_behind;
+        if next.0 >= APART * point.0 && rise > 0.0 && knee >= point.0 + 1.0 && knee <= next.0 - 1.0
+        {
+            out.push((knee, point.1));
         }
     }
     out
