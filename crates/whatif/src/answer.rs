@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, Habit,
     cost::unit_kib,
-    found, freed, held, laws,
+    flaps, found, freed, held, laws,
     number::number,
     pieces,
-    question::{Asked, Limited},
+    question::{Asked, Limited, depth_asked},
     rows::ROUNDING_MS,
     run::{Figure, Figures, Key},
 };
@@ -119,6 +119,11 @@ const NARROW: f64 = 0.25;
 const NOTHING: f64 = 0.05;
 /// What the finite run of a simulation does to a figure.
 const RUN: f64 = 0.005;
+/// What is said where no command comes to its end.
+const UNANSWERED: &str = "There is no prediction: the recording fits a load of which no command \
+                   would be answered within the simulated time after the change, so nothing \
+                   can be said of latency. A recording of a longer stretch, or of a busier \
+                   one, would tell.";
 /// By how much a change by a factor of e may be missed between intervals that were seen.
 const CURVE: f64 = 0.02;
 
@@ -137,6 +142,7 @@ pub(crate) fn answer(
         return (none("The recording has no device to simulate.", doubts), Verdict::NoModel, 1.0);
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays, asked.limited.map(|limited| limited.vm)));
+    doubts.extend(asked.flapping.map(flaps::doubt));
     let mut kept: Vec<&Run> = runs.iter().collect();
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
@@ -153,6 +159,10 @@ pub(crate) fn answer(
             false => (none(&why, doubts), Verdict::NoModel),
         };
         return (simulated, verdict, miss);
+    }
+    let is_asked = |device: &&str| depth_asked(asked.settings, device).is_some();
+    if let Some(device) = asked.flapping.filter(is_asked).filter(|_| !is_deeper(keys, runs)) {
+        return (none(&flaps::refusal(device), doubts), Verdict::NoModel, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.
     let lifted = asked.limited.filter(Limited::is_asked_about).map(|limited| limited.vm);
@@ -188,11 +198,7 @@ pub(crate) fn answer(
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
-        const WHY: &str = "There is no prediction: the recording fits a load of which no command \
-                           would be answered within the simulated time after the change, so nothing \
-                           can be said of latency. A recording of a longer stretch, or of a busier \
-                           one, would tell.";
-        return (none(WHY, doubts), Verdict::NoModel, miss);
+        return (none(UNANSWERED, doubts), Verdict::NoModel, miss);
     }
     let (mut simulated, verdict) = told(keys, (lifted, asked.is_undivided), rows, doubts);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
@@ -390,8 +396,10 @@ fn row(
         }
         _ => run.after[index].mean,
     };
-    // What a limit or a guest's own queue gives a VM does not follow what it had.
-    let is_set = !asked.is_of_depth && !key.is_device() && !is_unreached;
+    // What a limit or a guest's own queue gives a VM does not follow what it had; nor does what a depth gives, where
+    // the one of today is in turn another one.
+    let is_of_guests = !asked.is_of_depth && !key.is_device() && !is_unreached;
+    let is_set = is_of_guests || asked.flapping.is_some();
     let after = |run: &Run| match run.after[index] {
         Figure { ends, .. } if key.is(Counter::DeviceQDepth) => ends,
         Figure { mean, .. } => [of(run), if is_set { mean } else { of(run) }],
@@ -430,6 +438,19 @@ fn main_rows<'r>(
 fn width(row: &SimulatedRow) -> f64 {
     let middle = f64::midpoint(row.low, row.high);
     if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
+}
+
+/// Whether no depth is less after the change than today, and one is more.
+fn is_deeper(keys: &[Key], runs: &[Run]) -> bool {
+    let mut depths: Vec<[f64; 2]> = Vec::new();
+    for run in runs {
+        let both = keys.iter().zip(run.today.iter().zip(&run.after));
+        for (_, (today, after)) in both.filter(|(key, _)| key.is(Counter::DeviceQDepth)) {
+            depths.extend([0, 1].map(|end| [today.ends[end], after.ends[end]]));
+        }
+    }
+    depths.iter().all(|[today, after]| after >= today)
+        && depths.iter().any(|[today, after]| after > today)
 }
 
 /// Whether its devices do as many commands today as they did, and its arrays are as quick: where no

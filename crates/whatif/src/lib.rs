@@ -22,6 +22,7 @@ mod cost;
 mod demand;
 mod error;
 mod fit;
+mod flaps;
 mod found;
 mod freed;
 mod held;

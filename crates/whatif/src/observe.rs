@@ -6,6 +6,7 @@ use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
 use knobs::{CONFLICT_RETRY_NS, DSNRO, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
+use crate::flaps;
 use crate::rows::{Figure, READS_APART, Row, SIZES_APART};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
@@ -34,6 +35,8 @@ pub(crate) struct Device<'a> {
     pub(crate) resting: Vec<usize>,
     /// How many samples the recording has.
     samples: usize,
+    /// The least of the depths between which DQLEN moves to and fro by itself, if it does.
+    flaps_to: Option<f64>,
     /// Names and AQLEN of the adapters that carry its commands.
     pub(crate) adapters: Vec<(String, Option<f64>)>,
     pub(crate) tenants: Vec<Tenant<'a>>,
@@ -164,16 +167,33 @@ impl<'a> Device<'a> {
             conflicts: Column::of(recording, id, Counter::Conflicts),
             resting: Vec::new(),
             samples: recording.len(),
+            flaps_to: None,
             adapters: adapters_of(recording, id),
             tenants: Vec::new(),
         };
         device.tenants = device.find_tenants(recording);
+        if !device.is_nfs && device.vms() > 1 {
+            let busy = device.busy(&(0..device.samples).collect::<Vec<_>>());
+            let rows = device.tenants.iter().map(|tenant| &tenant.row);
+            device.flaps_to = flaps::least(&busy, |sample| device.depth_at(sample), rows);
+        }
         device
     }
 
-    /// DQLEN.
-    pub(crate) fn depth(&self, sample: usize) -> Option<f64> {
+    /// DQLEN at the instant of a sample.
+    pub(crate) fn depth_at(&self, sample: usize) -> Option<f64> {
         self.dqlen.at(sample).filter(|depth| *depth >= 1.0)
+    }
+
+    /// The depth of a sample's interval: DQLEN. Where that moves to and fro by itself the one of an instant is not
+    /// that of the time before it, of which the least of them alone is sure.
+    pub(crate) fn depth(&self, sample: usize) -> Option<f64> {
+        self.flaps_to.or_else(|| self.depth_at(sample))
+    }
+
+    /// The least of the depths between which DQLEN moves to and fro by itself, if it does.
+    pub(crate) const fn flaps_to(&self) -> Option<f64> {
+        self.flaps_to
     }
 
     /// The mean of DQLEN.
@@ -200,7 +220,7 @@ impl<'a> Device<'a> {
         /// Part of the instants at which commands wait.
         const MOST: f64 = 0.5;
         let queues = |&s: &usize| {
-            let is_free = self.actv.at(s)? < FULL * self.depth(s)?;
+            let is_free = self.actv.at(s)? < FULL * self.depth_at(s)?;
             Some(f64::from(u8::from(self.qued.at(s)? >= 1.0 && is_free)))
         };
         let of = |latency| self.row.per_command(samples, latency);
@@ -434,8 +454,10 @@ impl<'a> Device<'a> {
     /// What DQLEN shows; `None` when it was not recorded. Where VMs compete, the depth without
     /// competition is the deepest of the whole recording; a VM alone has it all the time.
     pub(crate) fn depths(&self, window: &[usize]) -> Option<Depths> {
-        let known = |sample: usize| self.depth(sample).map(|depth| depth as u32);
+        let known = |sample: usize| self.depth_at(sample).map(|depth| depth as u32);
         let mut seen: Vec<u32> = window.iter().filter_map(|&s| known(s)).collect();
+        // What it falls to may be in no sample of the window.
+        seen.extend(self.flaps_to.map(|depth| depth as u32));
         sort(&mut seen);
         let deepest = *seen.last()?;
         let competes = self.vms() > 1;
@@ -444,7 +466,10 @@ impl<'a> Device<'a> {
         let count = |depth: &u32| seen.iter().filter(|other| *other == depth).count();
         let mut levels = seen.clone();
         levels.dedup();
-        levels.retain(|depth| *depth < base && count(depth) * 50 >= seen.len());
+        let is_level = |depth: &u32| {
+            count(depth) * 50 >= seen.len() || self.flaps_to == Some(f64::from(*depth))
+        };
+        levels.retain(|depth| *depth < base && is_level(depth));
         Some(Depths { base, lowered: levels.first().copied(), restless: levels.len() > 1 })
     }
 
@@ -457,7 +482,7 @@ impl<'a> Device<'a> {
             let first = vms.next();
             vms.all(|vm| Some(vm) == first)
         };
-        (0..self.samples).any(|s| self.depth(s) == Some(f64::from(depth)) && is_alone(s))
+        (0..self.samples).any(|s| self.depth_at(s) == Some(f64::from(depth)) && is_alone(s))
     }
 
     /// The mean of a latency over the commands of other VMs, in milliseconds; none without others.

@@ -114,6 +114,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_split: bool,
     /// Whether no model divides the commands among the VMs as they were recorded.
     pub(crate) is_undivided: bool,
+    /// The device whose DQLEN moves to and fro by itself, if one's does.
+    pub(crate) flapping: Option<&'a str>,
     /// Why it says nothing that no model notices the change; nothing where it does.
     pub(crate) unseen: Option<&'a str>,
     /// Whether commands came in bursts.

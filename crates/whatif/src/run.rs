@@ -230,7 +230,7 @@ pub(crate) fn add_waits(keys: &[Key], vm: &str, after: &mut [Figures]) {
 /// What chance does to the mean of DQLEN, which is the state of instants, as a part of it: how often one
 /// finds it at the deeper of the depths that it moves between.
 fn chance_of_depth(device: &Device<'_>, window: &[usize]) -> f64 {
-    let depths: Vec<f64> = window.iter().filter_map(|&s| device.depth(s)).collect();
+    let depths: Vec<f64> = window.iter().filter_map(|&s| device.depth_at(s)).collect();
     let least = depths.iter().copied().fold(f64::INFINITY, f64::min);
     let moves = depths.iter().copied().fold(0.0, f64::max) - least;
     let Some(mean) = levels::mean(depths.iter().copied().map(Some)).filter(|_| moves > 0.0) else {

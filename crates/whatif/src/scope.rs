@@ -59,6 +59,12 @@ pub(crate) fn devices<'a>(
     Ok((devices, beside))
 }
 
+/// The name of the first device of which DQLEN moves to and fro by itself.
+pub(crate) fn flapping<'d>(devices: &'d [Device<'_>]) -> Option<&'d str> {
+    let first = devices.iter().find(|device| device.flaps_to().is_some())?;
+    Some(&first.name)
+}
+
 /// Why there is nothing to simulate, where no device in question has load that has an array to it.
 pub(crate) fn nothing(question: &Question, idle: &[Device<'_>], window: &[usize]) -> Error {
     let is_used = |device: &&Device<'_>| device.row.mean_rate(window) >= Some(RATE_MIN);

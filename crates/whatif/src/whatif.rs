@@ -177,11 +177,10 @@ impl<'a> Model<'a> {
         let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names)?;
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
-        let each = (self.devices.as_slice(), self.calibrated.as_slice());
         let [is_tried, is_hungry] = tried::add_seen(
             &mut keys,
             self.recording,
-            each,
+            (&self.devices[..], &self.calibrated[..]),
             (&self.question.settings, &self.window),
         );
         let plan = self.plan(&[]);
@@ -202,8 +201,7 @@ impl<'a> Model<'a> {
         })?;
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let limited = self.limited(&changed);
-        let is_lifted = limited.is_some_and(|limited| limited.is_lifted());
-        let readings = self.readings(guests_change, is_lifted);
+        let readings = self.readings(guests_change, limited.is_some_and(|of| of.is_lifted()));
         let (scales, mut today) = self.fitted(&readings, &keys)?;
         let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
         let mut above = GUESS;
@@ -226,13 +224,15 @@ impl<'a> Model<'a> {
         let is_of_depth = !guests_change && limits.is_empty();
         let mut doubts = self.doubts(above);
         doubts.extend(mixed.iter().map(|mix| mix.doubt()));
-        let (keys, runs, is_undivided) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
+        let is_whole = is_of_depth && scope::flapping(&self.devices).is_none();
+        let (keys, runs, is_undivided) = answer::of_devices((keys, runs), is_whole, &mut doubts);
         let asked = Asked {
             settings: &self.question.settings,
             limited,
             is_of_depth,
             is_split: changed.is_split(),
             is_undivided,
+            flapping: scope::flapping(&self.devices),
             unseen: unseen.as_deref(),
             is_bursty: self.is_bursty(),
             may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
@@ -448,7 +448,7 @@ impl<'a> Model<'a> {
     fn is_out_of_reach(&self, device: &Device<'_>) -> bool {
         /// The part of the samples in which it is at its highest, at most.
         const STAYS: f64 = 0.25;
-        let depths = || self.window.iter().filter_map(|&s| device.depth(s));
+        let depths = || self.window.iter().filter_map(|&s| device.depth_at(s));
         let highest = depths().fold(0.0, f64::max);
         let at_highest = depths().filter(|depth| *depth >= highest).count() as f64;
         at_highest <= STAYS * self.window.len() as f64
@@ -463,7 +463,7 @@ impl<'a> Model<'a> {
              to the limit that is set: it is taken to do the same below a higher one.",
             device.name
         );
-        let depths = || self.window.iter().filter_map(|&s| device.depth(s));
+        let depths = || self.window.iter().filter_map(|&s| device.depth_at(s));
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
         let moves = Some((device.name.as_str(), moves));
         let (simulated, verdict) = answer::unmoved(keys, (None, moves), "", vec![doubt]);
