@@ -14,6 +14,9 @@ pub(crate) const COMMANDS: u32 = 300_000;
 /// The same of the diagnosis: enough for a few per cent, few enough for all changes of a verdict to
 /// take a blink.
 const COMMANDS_OF_HOOK: u32 = 40_000;
+/// How far today may be from the recording in so short a run for it to be surely within the tenth that a prediction
+/// needs, in per cent: beyond that the run decides that `kavg whatif` takes.
+const SURE_PERCENT: f64 = 5.0;
 
 /// Settings that are asked about, over the intervals between two instants.
 pub(crate) fn question(settings: Vec<Setting>, window: (i64, i64), commands: u32) -> Question {
@@ -89,7 +92,15 @@ fn ask(
     settings: Vec<Setting>,
     window: Window,
 ) -> Option<Simulated> {
-    let question = question(settings, (window.from_ms, window.to_ms), COMMANDS_OF_HOOK);
-    let answer = Model::calibrate(recording, facts, &question).ok()?.answer().ok()?;
-    answer.verdict.is_useful().then_some(answer.simulated)
+    let answer = |settings, commands| {
+        let question = question(settings, (window.from_ms, window.to_ms), commands);
+        Model::calibrate(recording, facts, &question).ok()?.answer().ok()
+    };
+    let few = answer(settings.clone(), COMMANDS_OF_HOOK)?;
+    if !few.verdict.is_useful() {
+        return None;
+    }
+    let is_near = few.calibration.mismatch_percent > SURE_PERCENT;
+    let told = if is_near { answer(settings, COMMANDS)? } else { few };
+    told.verdict.is_useful().then_some(told.simulated)
 }
