@@ -207,7 +207,9 @@ fn a_line_for_a_module_repeats_what_is_set_beside_the_depth() {
                 ------------------  ----  -----  -----------\n\
                 iscsivmk_LunQDepth  int   32     Maximum LUN queue depth\n\
                 iscsivmk_Debug      int   1      Log\n\
-                iscsivmk_Unset      int          Not set\n";
+                iscsivmk_Unset      int          Not set\n\n\
+                naa.6f47acc100000000736f6c6964000001\n\
+                \x20  Device Max Queue Depth: 32\n";
     std::fs::write(&told, text).unwrap();
     let said = diagnose(&[&file, "--esxcli", &told]).out;
     let lines = said.lines().filter(|line| line.contains("esxcli system module parameters set"));

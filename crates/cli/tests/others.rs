@@ -63,8 +63,8 @@ fn names_of_every_kind_are_explained() {
         ("pesnro", "128, 256 from 7.0 on. From 6.0 on."),
         ("pesnro", "U2, and 7.0 is its U3 here"),
         ("qlfxmaxqdepth", "as S0's table prints it, is a misprint"),
-        ("fnic", "ESXi 5.1 to 6.7"),
-        ("nvme_pcie", "ESXi 7.0 to 8.0"),
+        ("fnic", "ESXi 6.7 and earlier"),
+        ("nvme_pcie", "ESXi 7.0 and later"),
         ("settings", "storage core device set -d DEVICE -O N"),
     ];
     for (name, expected) in cases {

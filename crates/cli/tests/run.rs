@@ -604,7 +604,7 @@ fn a_reservation_that_nobody_keeps_is_told() {
     let store = "[datastore.prod]\n";
     let told = "sql:scsi0:1 has a reservation, which only mClock keeps";
     let fair = reserved.replacen(store, &format!("{store}scheduler = \"sfq\"\n"), 1);
-    let old = reserved.replacen("esxi = \"7.0\"", "esxi = \"5.1\"", 1);
+    let old = reserved.replacen("esxi = \"6.7\"", "esxi = \"5.1\"", 1);
     // Off from the middle of the first window (named `64`) on, and on again before the second.
     let option = |at, value| {
         let line =

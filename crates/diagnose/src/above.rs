@@ -76,16 +76,16 @@ fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
     let (rate, below) = (over(&|held| held.rate)?, over(&|held| held.below)?);
     let waiting = over(&|held| held.above().0)?;
     Some(format!(
-        "{} takes {} ms a command at its virtual adapter (LAT/rd, LAT/wr), and what {vm} sends takes {} ms below \
-         its worlds (GAVG), in {} of {} samples: {} commands wait above the devices, {} ms each, and no row tells \
+        "{} takes {} ms a command at its virtual adapter, {} ms below its worlds: {} commands wait above the \
+         devices, {} ms each. So say LAT/rd and LAT/wr against GAVG of {vm}, in {} of {} samples, and no row tells \
          why. A limit of its storage policy, its snapshots or an I/O filter do that; a deeper queue gains nothing.",
         worst.name,
         number(worst.latency_ms(&spell.samples)?),
         number(1000.0 * below / rate),
-        spell.samples.len(),
-        spell.of,
         number(waiting),
-        number(1000.0 * waiting / rate)
+        number(1000.0 * waiting / rate),
+        spell.samples.len(),
+        spell.of
     ))
 }
 
