@@ -58,7 +58,7 @@ pub(crate) fn hold(
         }
     }
     // Of two depths in turn the mean is slower than an array that has as many all the time.
-    if !is_known || asked.flapping.is_some() {
+    if !is_known || (asked.flapping.is_some() && !is_held) {
         hold_to_unknown(keys, (calibrated, arrays), rows);
     }
     if is_held {
