@@ -161,7 +161,15 @@ impl Plan<'_> {
     /// What only a command line sets.
     fn settings_before(&self, version: Version, out: &mut String) {
         let mut lines = Vec::new();
-        for device in self.devices.iter().filter(|device| !device.is_nfs) {
+        let scsi = || self.devices.iter().filter(|device| !device.is_nfs);
+        let shared = || scsi().filter(|device| device.vms() > 1);
+        // Where VMs share a queue that is deeper than any DSNRO, their switches do not count.
+        if shared().next().is_some() && shared().all(|device| self.queue(device).dsnro.is_none()) {
+            let option = Advanced::SchedQControlVmSwitches;
+            let never: Setting = Setting::Advanced { option, value: Some(0) };
+            lines.push(never.to_string());
+        }
+        for device in scsi() {
             let queue = self.queue(device);
             let shared = self.adapter_depth(device);
             if queue.base < shared {
@@ -353,7 +361,7 @@ impl Plan<'_> {
         let model = |base: u32, dsnro: Option<u32>, assumed| QueueModel {
             path: path.max(base),
             base,
-            dsnro,
+            dsnro: dsnro.filter(|&dsnro| dsnro <= DSNRO.max),
             assumed,
         };
         if let Some(Depths { restless: true, .. }) = shown {

@@ -80,15 +80,17 @@ pub(crate) fn nothing(question: &Question, idle: &[Device<'_>], window: &[usize]
     })
 }
 
-/// Devices that share an array, by their places: of one name, and about as quick.
+/// By how much the latencies of one array's devices differ at most, as a factor, unless it is said or seen
+/// that they share it: beyond that they are of different tiers or held to rates.
+const ALIKE: f64 = 1.5;
+
+/// Devices that share an array, by their places: of one name, and about as quick, or one slower while the other
+/// has load.
 pub(crate) fn groups(
     devices: &[Device<'_>],
     window: &[usize],
     said: &[Vec<String>],
 ) -> Vec<Vec<usize>> {
-    /// By how much the latencies of one array's devices differ at most, as a factor, unless it is
-    /// said that they share it: beyond that they are of different tiers or held to rates.
-    const ALIKE: f64 = 1.5;
     let davg = |i: usize| devices[i].row.per_command(window, Row::davg).unwrap_or(f64::INFINITY);
     let is_said = |a: &str, b: &str| {
         said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
@@ -98,8 +100,12 @@ pub(crate) fn groups(
         let shares = |group: &&mut Vec<usize>| {
             let first = &devices[group[0]].name;
             let (low, high) = (davg(group[0]).min(davg(index)), davg(group[0]).max(davg(index)));
-            let is_alike = high <= ALIKE * low || is_said(first, &device.name);
-            is_alike && are_together(said, first, &device.name)
+            let (own, of) = (&devices[group[0]], device);
+            are_together(said, first, &device.name)
+                && (high <= ALIKE * low
+                    || is_said(first, &device.name)
+                    || suffers(own, of, window)
+                    || suffers(of, own, window))
         };
         match groups.iter_mut().find(shares) {
             Some(group) => group.push(index),
@@ -107,6 +113,27 @@ pub(crate) fn groups(
         }
     }
     groups
+}
+
+/// Whether a device that does no more in the window is slower there than while another rests.
+fn suffers(device: &Device<'_>, other: &Device<'_>, window: &[usize]) -> bool {
+    /// A rest has so many samples at least.
+    const LEAST: usize = 3;
+    /// What an unchanged load varies by, as a factor.
+    const SAME: f64 = 1.25;
+    /// The part of its commands in the window that another has outstanding at most while it rests.
+    const RESTS: f64 = 0.25;
+    let load = other.row.mean(window, Row::outstanding).unwrap_or_default();
+    let rests = |s: &usize| other.row.outstanding(*s).unwrap_or_default() <= RESTS * load;
+    let then: Vec<usize> = device.beside(window).into_iter().filter(rests).collect();
+    let grown = |now: Option<f64>, then: Option<f64>| Some(now? / then?);
+    let of = |samples: &[usize]| {
+        [device.row.per_command(samples, Row::davg), device.row.mean_rate(samples)]
+    };
+    let ([davg, rate], [davg_then, rate_then]) = (of(window), of(&then));
+    then.len() >= LEAST
+        && grown(davg, davg_then) >= Some(ALIKE)
+        && grown(rate, rate_then).is_some_and(|by| by <= SAME)
 }
 
 /// Its guests; those of whom nothing was measured in the window are not in it.

@@ -12,8 +12,24 @@ pub(crate) fn are_together(said: &[Vec<String>], one: &str, other: &str) -> bool
     serial_of(one).is_some() && serial_of(one) == serial_of(other)
 }
 
+/// What is taken of devices of several arrays that only their names or their latencies tell.
+pub(crate) fn doubts(said: &[Vec<String>], arrays: &[&[String]]) -> Vec<String> {
+    let mut doubts: Vec<String> =
+        arrays.iter().filter_map(|devices| doubt(said, devices)).collect();
+    for (index, devices) in arrays.iter().enumerate() {
+        let others =
+            arrays[index + 1..].iter().filter_map(|other| Some((devices.first()?, other.first()?)));
+        doubts.extend(others.filter(|(one, other)| are_together(said, one, other)).map(|(one, other)| {
+            format!(
+                "{one} and {other} are of one array by their names, but one is more than half as quick again, and no                  row shows it slower for the load of the other: each is taken to have disks of its own, which the                  other's load does not touch. `--array {one},{other}` says that they share them."
+            )
+        }));
+    }
+    doubts
+}
+
 /// That devices are taken for those of one array by names without a vendor, which tell nothing.
-pub(crate) fn doubt(said: &[Vec<String>], devices: &[String]) -> Option<String> {
+fn doubt(said: &[Vec<String>], devices: &[String]) -> Option<String> {
     let [first, _, ..] = devices else { return None };
     let is_said = said.iter().flatten().any(|known| known == first);
     (!is_said && array_of(first).is_none()).then(|| {
@@ -27,7 +43,7 @@ pub(crate) fn doubt(said: &[Vec<String>], devices: &[String]) -> Option<String> 
 
 #[cfg(test)]
 mod tests {
-    use super::{are_together, doubt};
+    use super::{are_together, doubt, doubts};
 
     const PURE: [&str; 2] =
         ["naa.624a93704bfab20d4b694df7000143ac", "naa.624a93704bfab20d4b694df700011fff"];
@@ -44,6 +60,15 @@ mod tests {
         let made_up = ["1", "2"].map(|end| format!("naa.6000000000000000000000000000000{end}"));
         assert!(are_together(&[], &made_up[0], &made_up[1]), "the range holds both ways");
         assert!(doubt(&[], &made_up).is_some() && doubt(&[], &PURE.map(String::from)).is_none());
+    }
+
+    #[test]
+    fn devices_of_one_name_that_are_held_apart_are_told() {
+        let names = PURE.map(String::from);
+        let apart = [&names[..1], &names[1..]];
+        assert_eq!(doubts(&[], &apart).len(), 1);
+        assert!(doubts(&[], &[&names]).is_empty());
+        assert!(doubts(&[vec![names[0].clone()]], &apart).is_empty(), "it is said");
     }
 
     #[test]

@@ -751,10 +751,8 @@ impl<'a> Model<'a> {
         };
         let scsi = self.devices.iter().filter(|device| !device.is_nfs);
         let lost = self.devices.iter().filter_map(|device| lacks::doubt(device, &self.window));
-        let shared = self
-            .arrays
-            .iter()
-            .filter_map(|array| shared::doubt(&self.question.arrays, &array.devices));
+        let arrays: Vec<_> = self.arrays.iter().map(|array| array.devices.as_slice()).collect();
+        let shared = shared::doubts(&self.question.arrays, &arrays);
         let unused = self.unused.iter().map(|disk| {
             format!(
                 "vscsiStats of {disk} is not used: it sends nothing to the devices in question, or \

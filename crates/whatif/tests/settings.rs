@@ -199,3 +199,15 @@ fn a_depth_that_is_found_may_cost_half_of_the_rate_of_an_array_that_was_never_se
         }
     }
 }
+
+/// Two VMs, of which one sends so little that DSNRO never acts, share a queue that is deeper than any DSNRO.
+#[test]
+fn a_shared_queue_deeper_than_any_dsnro_is_modelled() {
+    let host = HOST
+        .replace("driver = \"qlnativefc\"", "driver = \"nvme_pcie\"")
+        .replace("threads = 24", "arrival = \"poisson\"\nrate = 15");
+    for line in ["sql: DiskLimitIOPerSecond 1000", "web: DiskLimitIOPerSecond 8"] {
+        let answer = ask(&host, line).unwrap();
+        check(&answer, &host, line);
+    }
+}

@@ -114,6 +114,17 @@ impl<'a> Share<'a> {
         }
     }
 
+    /// Whether most of what it does in some samples is new, in bytes or commands: who only has more outstanding
+    /// waits as the others do, for an array that became slow.
+    fn came(&self, before: &[usize], then: &[usize]) -> bool {
+        let is_new = |value: &dyn Fn(usize) -> Option<f64>| {
+            let over = |samples: &[usize]| mean(samples.iter().map(|&sample| value(sample)));
+            over(before).unwrap_or(0.0) <= (1.0 - MOST) * over(then).unwrap_or(0.0)
+        };
+        let bytes = |sample| Some(self.rate(sample)? * self.size_kib(sample)?);
+        is_new(&|sample| self.rate(sample)) || is_new(&bytes)
+    }
+
     /// When its commands wait behind those of another that came, and behind whose.
     fn behind(&self, device: &Device<'_>, all: &[Self]) -> Option<(Spell, Behind)> {
         let limit = |threshold| device.limits.get(threshold);
@@ -138,7 +149,10 @@ impl<'a> Share<'a> {
             let inside = |samples| over(samples, &|sample| other.inside(sample));
             let now = inside(&spell.samples).unwrap_or(0.0);
             let was = inside(&before).unwrap_or(0.0);
-            other.name() != self.name() && now >= MOST * whole && now >= TIMES * was
+            other.name() != self.name()
+                && now >= MOST * whole
+                && now >= TIMES * was
+                && other.came(&before, &spell.samples)
         };
         let holder = all.iter().find(held)?.party(&spell)?;
         let before_ms = over(&before, &|s| self.ms(s))?;
@@ -184,6 +198,19 @@ mod tests {
         assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
         assert_eq!((&*finding.sufferers[0].name, &*finding.causers[0].name), ("oltp", "backup"));
         assert!(finding.changes[0].what.starts_with("Give each disk of backup an IOPS limit"));
+    }
+
+    /// The array becomes slow for both, and both send what they sent: the one with more outstanding is no cause.
+    #[test]
+    fn who_sends_as_before_did_not_come() {
+        let mut bench = Bench::new(16);
+        let device = bench.device("naa.1", 128);
+        let ms = |sample: usize| if sample < 8 { 0.8 } else { 6.3 };
+        let about = |rate: f64| move |sample: usize| rate * [1.0, 0.97, 1.02, 1.01][sample % 4];
+        device.vm("small").iops_when(about(300.0)).davg_when(ms);
+        device.vm("big").iops_when(about(900.0)).davg_when(ms).size_kib(64.0);
+        let findings = bench.findings();
+        assert!(findings.iter().all(|finding| finding.causers.is_empty()), "{findings:?}");
     }
 
     #[test]

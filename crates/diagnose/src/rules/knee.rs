@@ -15,6 +15,9 @@ const MORE: f64 = 1.5;
 const NO_MORE: RangeInclusive<f64> = 0.9..=1.05;
 /// How far the part of the bytes that is read may be another for commands of one kind.
 const SAME_MIX: f64 = 0.2;
+/// How many times as long a command takes beside so many times as many others where it waits at the array for
+/// most of its time (three quarters): what a deeper queue sends there waits behind the rest.
+const TIMES: f64 = 4.0;
 
 /// A device whose array did no more of more commands: its commands there and those done a second, now and then.
 pub(super) struct Knee {
@@ -29,17 +32,8 @@ impl Knee {
         let flow = &device.flow;
         let inside = |samples: &[usize]| mean(samples.iter().map(|&s| flow.in_flight(s)));
         let now = inside(samples)?;
-        let is_alike = |sample: usize| {
-            let sizes = flow.size_kib(&[sample])? / flow.size_kib(samples)?;
-            let mix = flow.read_part(&[sample])? - flow.read_part(samples)?;
-            Some(ALIKE.contains(&sizes) && mix.abs() <= SAME_MIX)
-        };
-        let is_more = |sample: &usize| {
-            !samples.contains(sample)
-                && flow.in_flight(*sample) >= Some(MORE * now)
-                && is_alike(*sample) == Some(true)
-        };
-        let more: Vec<usize> = device.busy.iter().copied().filter(is_more).collect();
+        let is_more = |sample: &usize| flow.in_flight(*sample) >= Some(MORE * now);
+        let more: Vec<usize> = others_alike(device, samples).filter(is_more).collect();
         let rate = [flow.mean_rate(samples)?, flow.mean_rate(&more)?];
         let is_no_more = more.len() >= LASTING && NO_MORE.contains(&(rate[1] / rate[0]));
         let is_all = is_full(device, &more) || !is_sooner(device, samples, &more);
@@ -63,6 +57,44 @@ impl Knee {
     }
 }
 
+/// The busy samples beside these that have commands of the same kind.
+fn others_alike<'s>(
+    device: &'s Device<'_>,
+    samples: &'s [usize],
+) -> impl Iterator<Item = usize> + 's {
+    let flow = &device.flow;
+    let is_alike = move |sample: usize| {
+        let sizes = flow.size_kib(&[sample])? / flow.size_kib(samples)?;
+        let mix = flow.read_part(&[sample])? - flow.read_part(samples)?;
+        Some(ALIKE.contains(&sizes) && mix.abs() <= SAME_MIX)
+    };
+    let others = device.busy.iter().copied().filter(|sample| !samples.contains(sample));
+    others.filter(move |sample| is_alike(*sample) == Some(true))
+}
+
+/// That most of the time below the host is a queue at the array, in words, where samples with few commands of
+/// the same kind show what one takes without it.
+pub(super) fn queue_at_array(device: &Device<'_>, samples: &[usize]) -> Option<String> {
+    let flow = &device.flow;
+    let inside = |samples: &[usize]| mean(samples.iter().map(|&s| flow.in_flight(s)));
+    let now = inside(samples)?;
+    let is_few = |sample: &usize| flow.in_flight(*sample).is_some_and(|then| TIMES * then <= now);
+    let few: Vec<usize> = others_alike(device, samples).filter(is_few).collect();
+    let davg_ms = |samples: &[usize]| flow.per_command(samples, Flow::davg);
+    let (ms, ms_then) = (davg_ms(samples)?, davg_ms(&few)?);
+    (few.len() >= LASTING && ms >= TIMES * ms_then && !device.is_nfs).then(|| {
+        format!(
+            "with {} of its commands at the array each took {} ms there ({} other samples), with {} it takes {}: \
+             most of that is a queue at the array, and what is sent there sooner waits in it",
+            number(inside(&few).unwrap_or_default()),
+            number(ms_then),
+            few.len(),
+            number(now),
+            number(ms)
+        )
+    })
+}
+
 /// Whether all slots of a device are taken in the mean of some samples: then it does what its array does, and
 /// not what is asked for.
 fn is_full(device: &Device<'_>, samples: &[usize]) -> bool {
@@ -81,6 +113,29 @@ fn is_sooner(device: &Device<'_>, samples: &[usize], others: &[usize]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::{Cause, Facts, Finding, fixture::Bench};
+
+    /// Two VMs that fill 32 slots, after a quiet time in which a command took so long.
+    fn after_a_quiet_time(quiet_ms: f64) -> Finding {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 64).depth(|s| if s < 10 { 64 } else { 32 });
+        let old = device.vm("old").iops(900.0);
+        old.davg_when(move |s| if s < 10 { quiet_ms } else { 6.0 });
+        old.kavg_when(|s| if s < 10 { 0.0 } else { 3.0 });
+        let new = device.vm("new").iops_when(|s| if s < 10 { 0.0 } else { 4_433.0 });
+        new.davg(6.0).kavg(3.0);
+        bench.only(Cause::Dsnro, &Facts::default())
+    }
+
+    #[test]
+    fn no_deeper_queue_before_an_array_at_which_most_of_the_time_is_waiting() {
+        let finding = after_a_quiet_time(1.2);
+        let told =
+            "Do not raise the depth: with 1.08 of its commands at the array each took 1.2 ms there";
+        assert!(finding.do_not[0].starts_with(told), "{:?}", finding.do_not);
+        assert!(finding.changes.iter().all(|change| !change.what.starts_with("Raise")));
+        let finding = after_a_quiet_time(4.0);
+        assert!(finding.changes[0].what.starts_with("Raise DSNRO"), "{:?}", finding.changes);
+    }
 
     /// 64 threads that have 64 slots, and 32 once another VM competes: at an array that serves 20 at a time,
     /// or as many as come.

@@ -338,10 +338,11 @@ impl Case<'_> {
             finding.caution = None;
             finding.do_not = vec![cost];
         }
-        if let Some(knee) = Knee::of(device, samples) {
+        let knee = Knee::of(device, samples).map(|knee| knee.told());
+        if let Some(told) = knee.or_else(|| knee::queue_at_array(device, samples)) {
             finding.changes = vec![less_load::of_array()];
             finding.caution = None;
-            finding.do_not = vec![format!("Do not raise the depth: {}.", knee.told())];
+            finding.do_not = vec![format!("Do not raise the depth: {told}.")];
         }
         let told = command_window::instead_of_deeper(self, device);
         let told = told.or_else(|| host_link::instead_of_deeper(self, device));
