@@ -9,7 +9,7 @@ use knobs::{
 pub(crate) use knobs::{shell, show_device};
 
 use crate::{
-    Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts,
+    Change, Device, Facts, Host, ROUNDED, Step, VdiskFacts,
     driver_depth::{self, Hba},
 };
 
@@ -22,7 +22,8 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
     or more datastores often do the same without any knob.";
 
 /// How a limit that no source tells is restored.
-const UNDO_AS_SHOWN: &str = "Set the limit again that the first line shows (-1 is none).";
+pub(crate) const UNDO_AS_SHOWN: &str =
+    "Set the limit again that the first line shows (-1 is none).";
 
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room, as far as
 /// others let through `most`.
@@ -509,90 +510,8 @@ impl Change {
     }
 }
 
-/// Holds VMs a little below the lowest of their rates with an IOPS limit on their virtual disks, so
-/// that what each wants beyond what the array allows waits in its own queue. Their commands have `size_kib` in the mean. The
-/// limit that its disks have stands in no counter: where it is not known it is to be noted first.
-///
-/// `None` where one of them is known to send at a rate of its own and to get it: below that what waits in its queue
-/// grows without end.
-pub(crate) fn limit_iops(
-    host: &Host<'_>,
-    vms: &[&Party],
-    size_kib: Option<f64>,
-    facts: &Facts,
-) -> Option<Change> {
-    const BELOW: f64 = 0.9;
-    if vms.iter().any(|vm| gets_what_it_asks(vm.iops, asks_iops(&vm.name, facts))) {
-        return None;
-    }
-    let least = vms.iter().map(|vm| vm.iops).fold(f64::INFINITY, f64::min);
-    let iops = in_cost_units(least, size_kib);
-    let limit = ((iops * BELOW) as u32).max(1);
-    let names: Vec<&str> = vms.iter().map(|vm| vm.name.as_str()).collect();
-    let what = format!(
-        "Give each disk of {} an IOPS limit of {limit}. That is a little below the {} a second that \
-         {} does, counted in units of {} KiB as the limit is: what it wants beyond waits in its own \
-         queue.",
-        names.join(", "),
-        iops.round(),
-        if names.len() > 1 { "each VM" } else { "it" },
-        cost_unit_kib()
-    );
-    if let Some(called) = names.iter().find_map(|name| host.called.get(name)) {
-        return Some(limit_by_hand(&what, called));
-    }
-    let had = |name: &str| {
-        let is_own = |disk: &str| DiskName::from(disk).vm == name;
-        let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
-        let mut known: Vec<_> = own.map(|(_, facts)| facts.undo_of_limit()).collect();
-        known.dedup();
-        known
-    };
-    let step = |(name, had): (&&str, &Vec<AllocationChange>)| {
-        let was = if let [was] = &had[..] { Some(was.clone()) } else { None };
-        limits(name, Some(limit), was)
-    };
-    let had: Vec<_> = names.iter().map(|name| had(name)).collect();
-    let mut change = setting(what, None, names.iter().zip(&had).map(step).collect());
-    for (name, _) in names.iter().zip(&had).filter(|(_, had)| had.len() != 1) {
-        change.powercli.splice(0..0, limits(name, None, None).set.show());
-        change.undo = UNDO_AS_SHOWN.into();
-    }
-    change.risk = "The VM is slower whenever it would have been allowed more.".into();
-    if had.iter().any(Vec::is_empty) {
-        change.risk += " If it sends at a rate of its own, whatever is answered, what waits grows without end.";
-    }
-    had.iter().flatten().for_each(|had| tell_of_policy(&mut change, had));
-    Some(change)
-}
-
-/// A limit of a VM of which others have the name, which a line takes for all of them.
-fn limit_by_hand(what: &str, called: &str) -> Change {
-    let what = format!(
-        "{what} By hand: Get-VM {} gets every VM of that name. The number behind the name is the group of the \
-         one that is meant, GID in esxtop.",
-        powershell_name(called)
-    );
-    look(what, Vec::new()).risking(
-        "The VM is slower whenever it would have been allowed more.",
-        "Set the limit again that it had",
-    )
-}
-
-/// Whether a VM that does so many commands a second does all that it sends at a rate of its own.
-pub(crate) fn gets_what_it_asks(iops: f64, asks_iops: Option<f64>) -> bool {
-    const NEARLY: f64 = 0.95;
-    asks_iops.is_some_and(|asks_iops| asks_iops > 0.0 && iops >= NEARLY * asks_iops)
-}
-
-/// What a VM sends at a rate of its own, where that is known to be all.
-fn asks_iops(vm: &str, facts: &Facts) -> Option<f64> {
-    let own = facts.vdisks.iter().filter(|(disk, _)| DiskName::from(disk.as_str()).vm == vm);
-    own.map(|(_, disk)| disk.asks_iops).sum()
-}
-
 /// Says of a change that sets a limit which storage policy disks lose by it.
-fn tell_of_policy(change: &mut Change, had: &AllocationChange) {
+pub(crate) fn tell_of_policy(change: &mut Change, had: &AllocationChange) {
     let AllocationChange::Policy(Some(policy)) = had else { return };
     let told = format!(
         " A limit of its own takes a disk from its storage policy, {policy}: until the undo gives that \
@@ -641,7 +560,7 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Chan
 }
 
 /// The limit of the disks of that name, and what gives them again what they had as far as it is known.
-fn limits(name: &str, set: Option<u32>, undo: Option<AllocationChange>) -> Step {
+pub(crate) fn limits(name: &str, set: Option<u32>, undo: Option<AllocationChange>) -> Step {
     let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name).into(), allocation };
     Step::new(to(AllocationChange::Limit(set)), undo.map(to))
 }

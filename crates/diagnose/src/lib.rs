@@ -23,6 +23,7 @@ mod headline;
 #[cfg(test)]
 mod holes;
 mod lacks;
+mod limit_advice;
 mod markdown;
 mod needed;
 mod number;

@@ -6,8 +6,12 @@ use std::cmp::Ordering::Equal;
 
 use knobs::DiskName;
 
-use super::{ALIKE, Case, LASTING, changes, number};
-use crate::{Change, Device, Party, Spell, Threshold, Vdisk, World, little, mean, quantile};
+use super::{ALIKE, Case, LASTING, number};
+use crate::{
+    Change, Device, Party, Spell, Threshold, Vdisk, World,
+    limit_advice::{self, Place},
+    little, mean, quantile,
+};
 
 /// How many times as long as in its quick samples a command must take, and as many commands as before
 /// the other must have there.
@@ -59,7 +63,8 @@ impl Behind {
         samples: &[usize],
     ) -> Option<Change> {
         let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
-        changes::limit_iops(case.host, &[&vm], device.flow.size_kib(samples), case.facts)
+        let at = Place { host: case.host, devices: vec![device], samples };
+        limit_advice::hold(&at, &[&vm], device.flow.size_kib(samples), case.facts)
     }
 }
 
@@ -197,7 +202,7 @@ mod tests {
                     asks for no more: backup came and has";
         assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
         assert_eq!((&*finding.sufferers[0].name, &*finding.causers[0].name), ("oltp", "backup"));
-        assert!(finding.changes[0].what.starts_with("Give each disk of backup an IOPS limit"));
+        assert!(finding.changes[0].what.starts_with("Give backup:scsi0:1 an IOPS limit"));
     }
 
     /// The array becomes slow for both, and both send what they sent: the one with more outstanding is no cause.

@@ -9,7 +9,7 @@ use levels::most_first;
 use super::{Case, changes, known_wait, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
-    Party, Spell, Threshold, little,
+    Party, Spell, Threshold, limit_advice, little,
 };
 
 /// Share of the commands at the array of the device that holds most of them.
@@ -176,10 +176,14 @@ impl<'a> Crowded<'a> {
         let size_kib = leaders.first().and_then(|user| user.size_kib);
         let whose = vms.iter().map(|vm| &*vm.name).collect::<Vec<_>>().join(", ");
         // Below what somebody sends at a rate of its own a limit has no equilibrium.
-        let gets = |user: &&&ArrayUser| changes::gets_what_it_asks(user.vm.iops, user.asks_iops);
+        let gets =
+            |user: &&&ArrayUser| limit_advice::gets_what_it_asks(user.vm.iops, user.asks_iops);
         let asks = leaders.iter().find(gets);
-        let limit =
-            changes::limit_iops(case.host, &vms, size_kib, case.facts).filter(|_| asks.is_none());
+        let (on, device) = &self.crowd.at;
+        let host = case.hosts.iter().find(|host| host.name == on).unwrap_or(case.host);
+        let devices = host.devices.iter().filter(|of| of.flow.name == device).collect();
+        let at = limit_advice::Place { host, devices, samples: &self.spell.samples };
+        let limit = limit_advice::hold(&at, &vms, size_kib, case.facts).filter(|_| asks.is_none());
         let moved = changes::look(
             format!("Move {whose} to another array, or give this one more (disks, controllers)."),
             Vec::new(),

@@ -20,13 +20,15 @@ use super::{
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, HostLink, LevelKind, Object, Party, Queue,
+    Vdisk,
+    limit_advice::{self, Place},
     mean, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Fabric,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 
@@ -96,7 +98,9 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let waits = |party: &Party| causers.iter().all(|causer| causer.party.name != party.name);
     let all = || held.iter().flat_map(|held| sufferers(case, held.device, &held.spell));
     finding.sufferers = all().filter(waits).collect();
-    finding.changes = fix(case, &held, causers, !finding.sufferers.is_empty());
+    let devices = case.host.busy_devices().filter(|device| is_behind(device)).collect();
+    let at = Place { host: case.host, devices, samples: &spell.samples };
+    finding.changes = fix(case, &held, &at, causers, !finding.sufferers.is_empty());
     if finding.sufferers.is_empty() {
         finding.sufferers = all().collect();
     }
@@ -165,7 +169,7 @@ pub(super) fn causers(senders: &[Sender]) -> &[Sender] {
 }
 
 /// A limit for those that fill a link, as far as one can have one.
-pub(super) fn limit(case: &Case<'_>, causers: &[Sender]) -> Option<Change> {
+pub(super) fn limit(case: &Case<'_>, at: &Place<'_>, causers: &[Sender]) -> Option<Change> {
     let limited: Vec<&Sender> = causers.iter().filter(|causer| !causer.is_system).collect();
     let rarest = limited.iter().min_by(|a, b| a.party.iops.total_cmp(&b.party.iops))?;
     // Of a virtual disk it is its VM.
@@ -175,12 +179,18 @@ pub(super) fn limit(case: &Case<'_>, causers: &[Sender]) -> Option<Change> {
     };
     let vms: Vec<Party> = limited.iter().map(vm).collect();
     let vms: Vec<&Party> = vms.iter().collect();
-    changes::limit_iops(case.host, &vms, rarest.size_kib, case.facts)
+    limit_advice::hold(at, &vms, rarest.size_kib, case.facts)
 }
 
 /// Other ports first, for who is alone if they carry more; where others than those that fill it wait, a limit; a port of
 /// their own.
-fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool) -> Vec<Change> {
+fn fix(
+    case: &Case<'_>,
+    held: &[Held<'_>],
+    at: &Place<'_>,
+    causers: &[Sender],
+    others_wait: bool,
+) -> Vec<Change> {
     let is_alone = held.iter().all(OnLink::is_alone);
     let with_room =
         held.iter().filter(|held| held.link.has_room_beside && (!is_alone || held.link.is_slower));
@@ -189,7 +199,7 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender], others_wait: bool
     });
     let mut fix: Vec<Change> = paths.take(NAMED).collect();
     if others_wait {
-        fix.extend(limit(case, causers));
+        fix.extend(limit(case, at, causers));
     }
     let Some(Held { device, link, .. }) = held.first() else { return fix };
     let name = link.name();
@@ -279,7 +289,7 @@ mod tests {
             finding.changes.iter().map(|change| change.what.clone()).collect()
         };
         let told = whats(&finding);
-        assert!(told[0].starts_with("Give each disk of backup an IOPS limit of"), "{told:?}");
+        assert!(told[0].starts_with("Give backup:scsi0:1 an IOPS limit of"), "{told:?}");
         assert!(told[1].starts_with("Give backup a port of its own"), "{told:?}");
         let mut bench = full();
         bench.paths(2);

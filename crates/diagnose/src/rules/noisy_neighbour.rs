@@ -7,6 +7,7 @@ use super::{Case, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold, Vdisk,
     driver_depth, dsnro_advice,
+    limit_advice::{self, Place},
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -138,8 +139,9 @@ fn fix(
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
+    let at = Place { host: case.host, devices: vec![device], samples: &full.spell.samples };
     let mut changes: Vec<_> =
-        changes::limit_iops(case.host, &[holder], size_kib, case.facts).into_iter().collect();
+        limit_advice::hold(&at, &[holder], size_kib, case.facts).into_iter().collect();
     let is_dsnro = match facts.dsnro {
         Some(dsnro) => dsnro == from,
         None => dsnro::certainty(case, device, full).is_some(),

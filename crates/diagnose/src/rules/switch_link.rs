@@ -16,13 +16,14 @@ use super::{
     latency_evidence, number, sufferers,
 };
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, path_changes,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, Vdisk,
+    limit_advice::Place, path_changes,
 };
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Fabric,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
 
@@ -83,7 +84,9 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
         held.iter().flat_map(|held| sufferers(case, held.device, &held.spell)).collect();
     let is_causer = |name: &str| causers.iter().any(|causer| causer.party.name == name);
     let others: Vec<_> = all.iter().filter(|party| !is_causer(&party.name)).cloned().collect();
-    finding.changes = fix(case, &held, if others.is_empty() { &[] } else { causers });
+    let devices = case.host.busy_devices().filter(|device| crosses(device)).collect();
+    let at = Place { host: case.host, devices, samples: &spell.samples };
+    finding.changes = fix(case, &held, &at, if others.is_empty() { &[] } else { causers });
     finding.sufferers = if others.is_empty() { all } else { others };
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.do_not = vec![NO_DEEPER.into()];
@@ -110,7 +113,7 @@ fn whose(link: &SwitchLink) -> String {
 
 /// Other links first; a limit for `causers`, where others than these wait; a wider link, or what does not cross it. For who
 /// is alone no other path is wider that anybody knows.
-fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender]) -> Vec<Change> {
+fn fix(case: &Case<'_>, held: &[Held<'_>], at: &Place<'_>, causers: &[Sender]) -> Vec<Change> {
     if let Some(first) = held.first().filter(|_| held.iter().all(OnLink::is_alone)) {
         return vec![smaller(&first.link.name())];
     }
@@ -118,7 +121,7 @@ fn fix(case: &Case<'_>, held: &[Held<'_>], causers: &[Sender]) -> Vec<Change> {
     let paths = with_room
         .filter_map(|held| path_changes::use_all_links(case.host, held.device, case.facts, false));
     let mut fix: Vec<Change> = paths.take(NAMED).collect();
-    fix.extend(limit(case, causers));
+    fix.extend(limit(case, at, causers));
     let Some(Held { link, .. }) = held.first() else { return fix };
     let what = format!(
         "Widen {} (more or faster ISLs), or have less cross it: hosts on the switch of their array.",
@@ -175,7 +178,7 @@ mod tests {
         let told = "The link of switch edge is 100 % full: of the 33.6 ms that a command of naa.1";
         assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
         assert_eq!([names(&finding.causers), names(&finding.sufferers)], [["backup"], ["db"]]);
-        assert!(finding.changes[0].what.starts_with("Give each disk of backup an IOPS limit of"));
+        assert!(finding.changes[0].what.starts_with("Give backup:scsi0:1 an IOPS limit of"));
         let others = [("esx-2", 4_000.0), ("esx-1", 952.0)];
         let finding = full().only(Cause::SwitchLink, &facts(&BOTH, 33.2, &others));
         let told = "2 hosts share it; esx-2 moves 4,000 of the 4,952 MiB/s.";
