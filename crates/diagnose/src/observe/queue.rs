@@ -542,6 +542,29 @@ impl Device<'_> {
         self.senders(samples, RUN)
     }
 
+    /// The limits of a device, high and low, of which the lower is none for competition: it fell to that once and
+    /// stays, though VMs competed above it before, all through a sample and at its instant, and had more of its
+    /// slots than the lower limit lets through.
+    pub(crate) fn falls_beside_competition(&self) -> Option<(f64, f64)> {
+        const MOST: f64 = 0.5;
+        let Motion::TwoLevels { low, high } = self.motion() else { return None };
+        let stays = self.depths().is_sorted_by(|one, next| one >= next)
+            && self.depths().all(|depth| depth == low || depth == high);
+        let is_high = |sample: &&usize| self.queue.dqlen.at(**sample) == Some(high);
+        let before: Vec<usize> = self.busy.iter().filter(is_high).copied().collect();
+        let compete = |sample: &&usize| {
+            let has_some =
+                |world: &&World<'_>| !world.is_system && world.queue.sampled(**sample) >= Some(1.0);
+            let owners = self.worlds.iter().filter(has_some).map(|world| world.owner);
+            owners.collect::<BTreeSet<_>>().len() > 1
+                && self.compete_steadily(**sample)
+                && self.queue.actv.at(**sample) > Some(low)
+        };
+        let competed = before.iter().filter(compete).count();
+        let is_most = competed > 0 && competed as f64 >= MOST * before.len() as f64;
+        (stays && is_most).then_some((high, low))
+    }
+
     /// VMs that send at least one command of so many.
     fn senders(&self, samples: &[usize], of: f64) -> usize {
         let Some(all) = self.flow.mean_rate(samples) else { return 0 };

@@ -4,7 +4,7 @@
 use counters::Counter;
 use knobs::{CONGESTION_MS, DSNRO};
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, Rank, Rule, changes, number, one_step};
 use crate::{
     Cause, Device, DeviceFacts, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell,
     Threshold, halves_and_climbs, mean,
@@ -123,7 +123,7 @@ fn base(case: &Case<'_>, device: &Device<'_>) -> Option<f64> {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if !applies(case, device) {
-            return None;
+            return one_step::judge(case, device, Cause::AdaptiveThrottling);
         }
         let base = base(case, device)?;
         let is_lower = |s| device.queue.dqlen.at(s).is_some_and(|depth| depth < base);

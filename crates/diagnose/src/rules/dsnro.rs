@@ -9,7 +9,7 @@ use levels::most_first;
 use super::{
     Case, Rule,
     alike::{are_of_one_time, tell_of_others, united},
-    changes, device_depth, number, queue_evidence, sioc, virtual_disk,
+    changes, device_depth, number, one_step, queue_evidence, sioc, virtual_disk,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
@@ -40,7 +40,7 @@ pub(super) fn certainty(
         return None;
     }
     let facts = case.facts.device(device.flow.name);
-    if sioc::lowers(case, device) {
+    if sioc::lowers(case, device) || one_step::is_there(case, device) {
         return None;
     }
     let known = facts.max_queue_depth.map(f64::from);

@@ -23,6 +23,7 @@ mod known_wait;
 mod less_load;
 mod line_rate;
 mod noisy_neighbour;
+mod one_step;
 mod path_down;
 mod path_thrash;
 mod policy_advice;

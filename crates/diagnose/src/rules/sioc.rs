@@ -1,7 +1,7 @@
 //! Storage I/O Control: the datastore is congested, and each host's depth follows its shares and
 //! the common latency, never above the device's own [ELA 2012-07].
 
-use super::{Case, Rank, Rule, adaptive_throttling, changes, iops_limit, number};
+use super::{Case, Rank, Rule, adaptive_throttling, changes, iops_limit, number, one_step};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold, Vdisk,
 };
@@ -38,6 +38,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
                     && device.flow.waiting(sample) >= Some(1.0)
             };
             return judge(case, device, base, &device.spell(is_held)?);
+        }
+        if let Some(finding) = one_step::judge(case, device, Cause::Sioc) {
+            return Some(finding);
         }
         if facts.sioc == Some(false)
             || device.motion() != Motion::Moving
