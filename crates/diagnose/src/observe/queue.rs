@@ -543,8 +543,9 @@ impl Device<'_> {
     }
 
     /// The limits of a device, high and low, of which the lower is none for competition: it fell to that once and
-    /// stays, though VMs competed above it before, all through a sample and at its instant, and had more of its
-    /// slots than the lower limit lets through.
+    /// stays, though VMs competed above it before, and had more of its slots than the lower limit lets through. The
+    /// higher one is in force then after a run of [`RUN`] commands of one VM, which by chance is as long a part of
+    /// the time as its share to that power.
     pub(crate) fn falls_beside_competition(&self) -> Option<(f64, f64)> {
         const MOST: f64 = 0.5;
         let Motion::TwoLevels { low, high } = self.motion() else { return None };
@@ -556,9 +557,10 @@ impl Device<'_> {
             let has_some =
                 |world: &&World<'_>| !world.is_system && world.queue.sampled(**sample) >= Some(1.0);
             let owners = self.worlds.iter().filter(has_some).map(|world| world.owner);
-            owners.collect::<BTreeSet<_>>().len() > 1
-                && self.compete_steadily(**sample)
-                && self.queue.actv.at(**sample) > Some(low)
+            let rates = || self.tenants(&[**sample]).into_iter().map(|tenant| tenant.iops);
+            let (most, all) = (rates().fold(0.0, f64::max), rates().sum::<f64>());
+            let lets = low + (high - low) * (most / all).powf(RUN);
+            owners.collect::<BTreeSet<_>>().len() > 1 && self.in_slots(**sample) > Some(NEAR * lets)
         };
         let competed = before.iter().filter(compete).count();
         let is_most = competed > 0 && competed as f64 >= MOST * before.len() as f64;

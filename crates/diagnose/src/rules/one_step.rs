@@ -113,6 +113,19 @@ mod tests {
         }
     }
 
+    /// One VM sends 32 commands for each of the other, which have 128 slots together and then 59.
+    #[test]
+    fn nor_is_it_beside_one_that_sends_a_few_all_the_time() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 128).depth(|s| [128, 59, 59][s]);
+        let big = device.vm("big").iops_when(|s| [7_312.5, 6_533.5, 6_615.5][s]);
+        big.davg_when(|s| [16.96, 8.58, 8.34][s]).kavg_when(|s| [0.54, 11.06, 11.04][s]);
+        let small = device.vm("small").iops_when(|s| [233.0, 462.0, 470.5][s]);
+        small.davg_when(|s| [17.22, 8.51, 8.34][s]).kavg(0.15);
+        let finding = first(&bench, &Facts::default());
+        assert_eq!(finding.cause, Cause::Sioc, "{}", finding.sentence);
+    }
+
     #[test]
     fn where_competition_began_with_the_lower_depth_it_is_dsnro() {
         let mut bench = Bench::new(4);
