@@ -238,7 +238,7 @@ fn vms_of_one_name_are_told_apart_and_no_line_is_for_both() {
         (&serde_json::json!([]), &serde_json::json!([]))
     );
     let what = change["what"].as_str().unwrap();
-    let told = format!("Give {}:scsi0:0 an IOPS limit of ", names[0]);
+    let told = format!("Hold {} by IOPS limits on the disks on ", names[0]);
     assert!(what.starts_with(&told) && what.contains("Get-VM 'web' gets every VM"), "{what}");
     let told =
         format!("esx: 2 VMs are called web: here they are {} and {}, with", names[0], names[1]);

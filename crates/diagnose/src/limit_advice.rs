@@ -73,9 +73,16 @@ pub(crate) fn hold(
     size_kib: Option<f64>,
     facts: &Facts,
 ) -> Option<Change> {
+    let called = vms.iter().find_map(|vm| at.host.called.get(vm.name.as_str()));
     let mut all = Vec::new();
     for vm in vms {
-        let Some(disks) = at.disks(vm, size_kib, facts) else { return Some(untold(at, vms)) };
+        let Some(disks) = at.disks(vm, size_kib, facts) else {
+            let untold = untold(at, vms);
+            return Some(match called {
+                Some(called) => by_hand(&untold.what, called),
+                None => untold,
+            });
+        };
         let held = if facts.esxi_version.is_some_and(|version| version < Version::V6_0) {
             held_together(disks)
         } else {
@@ -87,7 +94,7 @@ pub(crate) fn hold(
         all.extend(held);
     }
     let what = told(&all, vms);
-    if let Some(called) = vms.iter().find_map(|vm| at.host.called.get(vm.name.as_str())) {
+    if let Some(called) = called {
         return Some(by_hand(&what, called));
     }
     let step = |(disk, limit): &(Disk<'_>, u32)| {
