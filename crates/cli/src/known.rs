@@ -23,6 +23,7 @@ use crate::{
     array_queues::ArrayQueues,
     asks::asks,
     course::Course,
+    demand,
     host_links::HostLinks,
     switch_links::SwitchLinks,
 };
@@ -162,11 +163,12 @@ pub(crate) fn thrash(array: &Array, used: ArrayUse) -> Option<Thrash> {
 pub(crate) fn facts(
     scenario: &Scenario,
     outcome: &Outcome,
-    index: usize,
+    window_index: usize,
     samples: &[Measured],
 ) -> Vec<Facts> {
-    let (window, views, log) = (&scenario.windows[index], &outcome.windows[index], &outcome.log);
-    let each = scenario.arrays.iter().zip(&outcome.used[index]);
+    let (window, views, log) =
+        (&scenario.windows[window_index], &outcome.windows[window_index], &outcome.log);
+    let each = scenario.arrays.iter().zip(&outcome.used[window_index]);
     let thrash: Vec<Option<Thrash>> = each.map(|(array, used)| thrash(array, *used)).collect();
     let (arrays, locked) =
         (array_load::arrays(scenario, window, views, samples), locked_by_scsi2(scenario));
@@ -211,6 +213,9 @@ pub(crate) fn facts(
         })
         .collect();
     share_disks(&mut facts);
+    for unmet in demand::unmet(scenario, outcome, window_index) {
+        facts[unmet.host].demands.insert(unmet.name, unmet.demand);
+    }
     facts
 }
 

@@ -23,6 +23,7 @@ mod command;
 mod compare;
 mod contents;
 mod course;
+mod demand;
 mod diagnosis;
 mod doctor;
 mod esxcli;

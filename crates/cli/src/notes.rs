@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceKind, EntityId, Kind, Recording, SECOND, Time, VdiskId, VmId};
-use engine::{DeviceConfig, Event, HostConfig, ThrottleMode, VdiskConfig};
+use counters::{Counter, DeviceKind, Kind, Recording, SECOND, Time, VmId};
+use engine::{DeviceConfig, Event, ThrottleMode};
 use knobs::{Advanced, Allocation, CONGESTION_MS, Knob, MAX_CMDS, Transport};
-use levels::most_first;
-use model::{Arrival, Service};
+use model::Service;
 use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
+    demand::{self, MET, Unmet},
     known::{self, advanced_by, allocations, has_mclock},
     report::Report,
     text::{clean, counted, rate, seconds},
@@ -22,8 +22,6 @@ use crate::{
 const LINES: usize = 12;
 /// Objects that are named of one kind of note.
 const NAMED: usize = 3;
-/// A demand is met when so much of it is served.
-const MET: f64 = 0.99;
 
 /// What the terminal shows: the notes of every window that has a line in the report.
 pub(crate) fn render(report: &Report) -> String {
@@ -109,91 +107,25 @@ fn external(report: &Report, index: usize) -> Vec<String> {
     few(lines, "devices with an external workload")
 }
 
-/// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the
-/// application before they were sent (lost) and by the guest after (aborted). Where a guest has a block layer, or flash
-/// answers, nothing says what was served.
-struct Demand {
-    name: String,
-    offered: f64,
-    served: Option<f64>,
-    lost: f64,
-    aborted: Option<f64>,
-    waiting: f64,
-}
-
-impl Demand {
-    fn line(&self) -> String {
-        let Self { name, offered, served, lost, aborted, waiting } = self;
-        let aborted = aborted.filter(|aborted| *aborted > 0.0);
-        let aborted =
-            aborted.map_or(String::new(), |aborted| format!(", {} aborted", rate(aborted)));
-        let served = served.map_or(String::new(), |served| format!(" {} served,", rate(served)));
-        format!(
-            "{name}: {} I/Os a second offered,{served} {} lost{aborted}; {} wait in guest and \
-             application",
-            rate(*offered),
-            rate(*lost),
-            rate(*waiting)
-        )
-    }
+/// A virtual disk whose open workload is not served what it asks for.
+fn line(unmet: &Unmet) -> String {
+    let Unmet { name, demand, aborted, .. } = unmet;
+    let aborted = aborted.filter(|aborted| *aborted > 0.0);
+    let aborted = aborted.map_or(String::new(), |aborted| format!(", {} aborted", rate(aborted)));
+    let served = demand.served.map_or(String::new(), |served| format!(" {} served,", rate(served)));
+    format!(
+        "{}: {} I/Os a second offered,{served} {} lost{aborted}; {} wait in guest and application",
+        clean(name),
+        rate(demand.offered),
+        rate(demand.lost),
+        rate(demand.waiting)
+    )
 }
 
 /// The disks whose open workloads are not served what they ask for, the worst first.
 fn demand(report: &Report, index: usize) -> Vec<String> {
-    let open = report.scenario.workloads.iter();
-    let open = open.filter(|workload| matches!(workload.config.arrival, Arrival::Open { .. }));
-    let disks: BTreeSet<_> = open.map(|workload| (workload.host, workload.vdisk)).collect();
-    let views = report.outcome.windows[index].iter();
-    let rows: Vec<BTreeMap<&str, EntityId>> = views
-        .map(|view| view.recording.of_kind(Kind::VirtualDisk))
-        .map(|rows| rows.map(|(id, row)| (row.name.as_str(), id)).collect())
-        .collect();
-    let demand = disks.into_iter().filter_map(|(host, id)| {
-        let of = &report.scenario.hosts[host];
-        let is_plain = of.blocks[id.index()].is_none() && !of.flash_caches.contains_key(&id);
-        let config = &of.config;
-        let disk = &config.vdisks[id.index()];
-        let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
-        let view = report.outcome.windows[index].get(host)?;
-        let recording = &view.recording;
-        let row = *rows.get(host)?.get(name.as_str())?;
-        let value = |counter| recording.value(row, counter, 0);
-        Some(Demand {
-            name: clean(&name),
-            offered: value(Counter::Offered)?,
-            served: is_plain.then(|| served(view, id)),
-            lost: value(Counter::Lost)?,
-            aborted: aborted(config, recording, id),
-            waiting: value(Counter::MeanGuestQueued)?,
-        })
-    });
-    let served = |disk: &Demand| disk.served.unwrap_or(disk.offered - disk.lost);
-    let mut unmet: Vec<_> = demand.filter(|disk| served(disk) < MET * disk.offered).collect();
-    most_first(&mut unmet, |disk| disk.offered - served(disk));
-    few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
-}
-
-/// I/Os of applications that end a second: the guest's driver may make several commands of one.
-fn served(view: &WindowView, disk: VdiskId) -> f64 {
-    let (now, then) = (&view.counters, &view.counters_before);
-    let ended = now.vdisks[disk.index()].total.since(&then.vdisks[disk.index()].total).count();
-    ended as f64 * SECOND as f64 / (now.at - then.at).max(1) as f64
-}
-
-/// What the guest of a virtual disk aborts a second: its world's count, where no other disk of the VM is
-/// on the device.
-fn aborted(config: &HostConfig, recording: &Recording, id: VdiskId) -> Option<f64> {
-    let disk = &config.vdisks[id.index()];
-    let shares = |other: &&VdiskConfig| other.vm == disk.vm && other.device == disk.device;
-    let is_alone = config.vdisks.iter().filter(shares).count() == 1;
-    let vm = &config.vms[disk.vm.index()].name;
-    let device = &config.devices[disk.device.index()].name;
-    let mut worlds = recording.of_kind(Kind::World).filter(|_| is_alone);
-    let (world, _) = worlds.find(|(_, world)| {
-        world.vm.is_some_and(|of| recording.entity(of).name == *vm)
-            && world.device.is_some_and(|on| recording.entity(on).name == *device)
-    })?;
-    recording.value(world, Counter::Aborts, 0)
+    let unmet = demand::unmet(&report.scenario, &report.outcome, index);
+    few(unmet.iter().map(line), "disks that are not served what they ask for")
 }
 
 /// Virtual disks whose guests merge I/Os: an application counts others than esxtop does.

@@ -474,6 +474,19 @@ impl VdiskFacts {
     }
 }
 
+/// What a virtual disk is asked for and not served over what is judged, in I/Os of its applications.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    /// That they want to issue a second.
+    pub offered: f64,
+    /// That end a second; `None` where a block layer or flash between leaves that unknown.
+    pub served: Option<f64>,
+    /// That they give up a second, for too many wait.
+    pub lost: f64,
+    /// The mean that wait in the guest and its applications.
+    pub waiting: f64,
+}
+
 /// What is known of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
@@ -484,6 +497,8 @@ pub struct Facts {
     /// By the name of its row: `sql01:scsi0:1`. Hosts of a simulation, in which no two VMs have one name, share
     /// those of all.
     pub vdisks: Arc<BTreeMap<String, VdiskFacts>>,
+    /// By the name of the row: what the host's own virtual disks are asked for, of those that are not served all of it.
+    pub demands: BTreeMap<String, Demand>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
     /// The name of the datastore on each device.

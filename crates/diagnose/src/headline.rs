@@ -8,7 +8,9 @@ use levels::weighted_mean;
 
 use crate::{
     ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
-    Outcome, Party, Threshold, Verdict, largest, number, rules::CONTRAST,
+    Outcome, Party, Threshold, Verdict, largest, number,
+    rules::CONTRAST,
+    unserved::{Unserved, tell},
 };
 
 /// The answer where an all-clear would be a guess.
@@ -38,13 +40,13 @@ fn of_the_rest(host: &Host<'_>) -> String {
 pub(crate) fn headline(
     host: &Host<'_>,
     outcome: Outcome,
-    findings: &[Finding],
+    (findings, unserved): (&[Finding], &[Unserved<'_>]),
     lacks: &[Lack],
     facts: &Facts,
 ) -> String {
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
-        (_, Some(first)) => of_finding(first),
+        (_, Some(first)) => tell(of_finding(first), first, unserved),
         (Outcome::CannotTell, _) => match reason {
             Some(Lack { sentence, .. }) => sentence
                 .split_once(". ")

@@ -38,6 +38,7 @@ mod rules;
 mod simulated;
 mod thresholds;
 mod unexplained;
+mod unserved;
 mod verdict;
 
 pub use changes::spread;
@@ -47,7 +48,7 @@ pub use comparison::{
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
 pub use facts::{
-    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, CutPath, Detour, DeviceFacts, Facts,
+    ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, CutPath, Demand, Detour, DeviceFacts, Facts,
     HostLink, LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
 pub use finding::{

@@ -6,7 +6,7 @@ use crate::{
     headline::{advice, headline, name, names, slowest},
     lacks, largest, number,
     rules::{self, Case},
-    unexplained,
+    unexplained, unserved,
 };
 use levels::Measured;
 
@@ -60,6 +60,8 @@ fn judge(
     let missing = lacks::counters_of_faults(host);
     let mut lacks = lacks::of(recording, host);
     lacks.extend(missing.clone());
+    let unserved = unserved::of(host, &facts);
+    lacks.extend(unserved::lacks(&unserved, &findings));
     lacks.extend(above::of(host, &findings));
     if findings.is_empty() {
         lacks.extend(unexplained::of(host, &facts));
@@ -68,7 +70,7 @@ fn judge(
     Verdict {
         host: host.name.into(),
         outcome,
-        headline: headline(host, outcome, &findings, &lacks, &facts),
+        headline: headline(host, outcome, (&findings, &unserved), &lacks, &facts),
         lacks,
         advice: advice(&findings),
         window: window(host),
