@@ -6,8 +6,8 @@ use knobs::{CONGESTION_MS, DSNRO};
 
 use super::{Case, Rank, Rule, changes, number, one_step};
 use crate::{
-    Cause, Device, DeviceFacts, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell,
-    Threshold, halves_and_climbs, mean,
+    ArrayQueue, Cause, Device, DeviceFacts, Evidence, Finding, Flow, LevelKind, Motion, Queue,
+    Spell, Threshold, halves_and_climbs, mean,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -22,6 +22,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     let facts = case.facts.device(device.flow.name);
     let sample_size = facts.queue_full_sample_size;
+    if is_never_refused(facts) {
+        return false;
+    }
     if let (Some(1..), Some(depth)) = (sample_size, facts.max_queue_depth) {
         if is_between_settings(device, facts, depth) && !is_refused(case, device) {
             return false;
@@ -33,6 +36,13 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     device.motion() == Motion::Moving
         && sample_size.is_none_or(|size| size > 0)
         && !is_congested(device)
+}
+
+/// Whether a run knows that nothing throttles: no queue of the array has a limit, so it can refuse nothing; or it
+/// refused nothing, and it is Storage I/O Control that moves the depth.
+fn is_never_refused(facts: &DeviceFacts) -> bool {
+    let refuses = |queue: &ArrayQueue| queue.refusals > 0.0 || facts.sioc != Some(true);
+    facts.array.is_some() && !facts.array_queue.as_ref().is_some_and(refuses)
 }
 
 /// Whether the limit takes no other values than Device Max Queue Depth and DSNRO, as it does for competition
