@@ -233,19 +233,30 @@ fn sentence(cap: &Cap<'_>) -> String {
         let (commands, millis) = (number(wait.commands), number(wait.millis));
         format!("{commands} commands wait {millis} ms each in the guest")
     });
-    let (inside, limit) = (number(cap.outstanding), cap.limit);
-    if is_at(cap.outstanding, limit) {
-        let at = cap.at;
+    let (at, limit, most) = (cap.at, cap.limit, f64::from(cap.limit));
+    // A command that is handed over at the instant at which another ends may count beside it.
+    let inside = number(cap.outstanding.min(most));
+    if cap.outstanding >= BELOW * most {
         format!(
             "{at} stays at {inside} outstanding commands, the {limit} that {what} allows: {wait}."
         )
+    } else if has_steady_wait(cap) {
+        format!("{at} fills the {limit} commands that {what} allows: {wait}.")
     } else {
         format!(
-            "{} fills the {limit} commands that {what} allows, though not all the time ({inside} \
-             are outstanding in the mean): {wait}.",
-            cap.at
+            "{at} fills the {limit} commands that {what} allows, though not all the time ({inside} \
+             are outstanding in the mean): {wait}."
         )
     }
+}
+
+/// Whether as many wait in the guest of a disk all the time, so that no place of it was free: by Little's law it may
+/// have fewer outstanding in samples in which commands end that began before there were as many.
+fn has_steady_wait(cap: &Cap<'_>) -> bool {
+    let queued = |sample: &usize| cap.disk.guest_queued.at(*sample);
+    let is_steady =
+        |wait: Wait| cap.spell.samples.iter().all(|s| queued(s) >= Some(BELOW * wait.commands));
+    cap.cause == Cause::VirtualDiskCap && cap.wait.is_some_and(is_steady)
 }
 
 /// The VM, as it appears on the device of the disk.

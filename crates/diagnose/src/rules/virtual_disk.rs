@@ -125,7 +125,7 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
         cause: Cause::VirtualDiskCap,
         at: disk.name,
         disk,
-        limit: depth.unwrap_or_else(|| set_depth(disk, &spell, outstanding)),
+        limit: known.or(depth).unwrap_or_else(|| set_depth(disk, &spell, outstanding)),
         outstanding,
         wait: wait_of(&[disk], &spell),
         spell,
