@@ -11,7 +11,7 @@ use diagnose::{
     ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay,
     PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
-use engine::{DepthMode, DeviceConfig, PathAccess, SchedPolicy};
+use engine::{AdapterConfig, DepthMode, DeviceConfig, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured, mean};
 use model::{ArrayUse, Controllers, Mix, PolicyWait};
@@ -193,6 +193,7 @@ pub(crate) fn facts(
             let links = HostLinks::of(host, recording);
             Known {
                 scenario,
+                window,
                 index,
                 host,
                 view,
@@ -229,6 +230,7 @@ fn share_disks(facts: &mut [Facts]) {
 /// One host over one window.
 struct Known<'a> {
     scenario: &'a Scenario,
+    window: &'a Window,
     index: usize,
     host: &'a Host,
     view: &'a WindowView,
@@ -274,9 +276,27 @@ impl Known<'_> {
             drivers: adapters
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
                 .collect(),
+            adapter_depths: self.adapter_depths(),
             datastores: self.datastores(),
             ..Facts::default()
         }
+    }
+
+    /// What the driver of each adapter gives a device by it, as it was set last: it is in force after a reboot.
+    fn adapter_depths(&self) -> BTreeMap<String, u32> {
+        let events = self.scenario.events.iter().filter(|event| event.host == self.index);
+        let set = events.filter(|event| event.at < self.window.to).filter_map(|event| match event
+            .action
+        {
+            Action::Set(Knob::ModuleDepth { driver, value }) => Some((driver.module, value)),
+            _ => None,
+        });
+        let set: BTreeMap<_, _> = set.collect();
+        let adapters = self.host.config.adapters.iter();
+        let depth = |adapter: &AdapterConfig| {
+            set.get(adapter.driver.module).copied().unwrap_or(adapter.lun_depth)
+        };
+        adapters.map(|adapter| (adapter.name.clone(), depth(adapter))).collect()
     }
 
     /// What is on each device, as far as its name does not say so already (NFS).

@@ -254,10 +254,11 @@ fn raise_driver_depth(
     let (from, to) = of_path
         .map_or(depths, |depth| (depth, depth.saturating_mul(depths.1.div_ceil(depths.0.max(1)))));
     let Hba { names, module, candidates } = hba;
+    let to = driver_depth::at_least(candidates, to, facts);
     let step = |driver: &&'static Driver| {
         let set = |value| Setting::ModuleDepth { driver: facts.module(driver), value };
-        let was = facts.depth_set(driver).unwrap_or(from);
-        Step::new(set(to.min(driver.depth_max)), Some(set(was)))
+        let was = driver_depth::as_set(driver, from, facts);
+        Step::new(set(to.min(driver.depth_max)), was.map(set))
     };
     let mut steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
@@ -279,6 +280,8 @@ fn raise_driver_depth(
     );
     if candidates.len() > 1 {
         change.undo = format!("The same line with {from} instead{}", and_reboot(change.effect));
+    } else if let ([driver], None) = (&candidates[..], &change.steps[0].undo) {
+        change.undo = driver_depth::has_no_undo(driver, facts);
     }
     change
 }

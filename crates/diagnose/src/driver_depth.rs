@@ -75,6 +75,31 @@ pub(crate) fn without_competition(
     if is_known { own } else { own.max(of(host, device, facts)) }
 }
 
+/// What a driver's parameter is, where it gives a device `from`: as a source has it. `None` where a run gives its
+/// adapters depths of their own, which no line sets.
+pub(crate) fn as_set(driver: &Driver, from: u32, facts: &Facts) -> Option<u32> {
+    let mut given = facts.depths_given(driver).map(|(_, depth)| depth);
+    let Some(first) = given.next() else { return Some(facts.depth_set(driver).unwrap_or(from)) };
+    given.all(|depth| depth == first).then_some(first)
+}
+
+/// What is said instead of a line that undoes then.
+pub(crate) fn has_no_undo(driver: &Driver, facts: &Facts) -> String {
+    let given = facts.depths_given(driver).map(|(name, depth)| format!("{name} {depth}"));
+    format!(
+        "Set what was, and reboot the host. Adapters of {} have depths of their own ({}), which no line gives: its \
+         parameter is one for all",
+        driver.module,
+        Vec::from_iter(given).join(", ")
+    )
+}
+
+/// A depth for a driver that is raised to `to`: no adapter of it gets less than it has, for the parameter is one for
+/// all.
+pub(crate) fn at_least(drivers: &[&'static Driver], to: u32, facts: &Facts) -> u32 {
+    drivers.iter().flat_map(|driver| facts.depths_given(driver)).map(|own| own.1).fold(to, u32::max)
+}
+
 /// The adapters that lead to a device, and the drivers that they may have.
 pub(crate) struct Hba<'a> {
     /// The names of the adapters.

@@ -501,6 +501,8 @@ pub struct Facts {
     pub demands: BTreeMap<String, Demand>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
+    /// What the driver of each adapter gives a device by it, as it was set last, in a run.
+    pub adapter_depths: BTreeMap<String, u32>,
     /// The name of the datastore on each device.
     pub datastores: BTreeMap<String, String>,
     /// The module parameters, by name: `ql2xmaxqdepth` is `128`, or empty where nobody set it.
@@ -522,6 +524,12 @@ impl Facts {
         let names = [driver.parameter, driver.parameter_of_port].into_iter().flatten();
         let mut set = names.filter_map(|name| self.parameters.get(name));
         set.find_map(|value| value.trim().parse().ok())
+    }
+
+    /// The adapters that are known to have a driver, and what it gives a device by each, where a run tells it.
+    pub(crate) fn depths_given(&self, driver: &Driver) -> impl Iterator<Item = (&str, u32)> {
+        let own = self.drivers.iter().filter(|(_, module)| **module == driver.module);
+        own.filter_map(|(name, _)| Some((name.as_str(), *self.adapter_depths.get(name)?)))
     }
 
     /// A driver with what else is set of its module.
