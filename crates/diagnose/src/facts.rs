@@ -354,7 +354,7 @@ const WORKS: f64 = 0.5;
 
 impl ArrayFacts {
     /// The part of its time from which it has nothing left.
-    const SPENT: f64 = 0.99;
+    pub(crate) const SPENT: f64 = 0.99;
 
     /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
     /// host in some samples: nearly all of its time is work, so more commands add a ninth to the rate

@@ -261,8 +261,9 @@ impl Case<'_> {
     }
 
     /// What is left to do, and what a deeper queue would cost, where the array behind a full one is
-    /// known to have little left and VMs wait for others there: the rate grows by that at most, and by
-    /// Little's law each command takes the longer for it, those of VMs that do not wait on the host too.
+    /// known to have little left and VMs wait for others there, or to have nothing left: the rate grows by
+    /// that at most, and by Little's law each command takes the longer for it, those of VMs that do not wait
+    /// on the host too.
     fn cost_of_more(&self, device: &Device<'_>, full: &FullQueue) -> Option<(Change, String)> {
         let samples = &full.spell.samples;
         let busy = device.limits.get(Threshold::ArrayPercent) / 100.0;
@@ -271,7 +272,7 @@ impl Case<'_> {
         let work = array.work(samples);
         let then_ms = 1000.0 * full.demand * work / rate;
         let is_crowded = array.is_crowded(samples, self.array_ms(device, samples)?);
-        let counts = work >= busy && is_crowded && then_ms > davg_ms;
+        let counts = work >= busy && (is_crowded || work >= ArrayFacts::SPENT) && then_ms > davg_ms;
         let cost = || {
             format!(
                 "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \
