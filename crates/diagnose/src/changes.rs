@@ -11,6 +11,7 @@ pub(crate) use knobs::{shell, show_device};
 use crate::{
     Change, Device, Facts, Host, ROUNDED, Step, VdiskFacts,
     driver_depth::{self, Hba},
+    dsnro_advice,
 };
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
@@ -80,7 +81,11 @@ fn goes_by_option(name: &str, facts: &Facts) -> bool {
 /// own.
 pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
     if goes_by_option(name, facts) {
-        return advanced(Advanced::VvolPesnro.info(), (from, to));
+        let option = Advanced::VvolPesnro;
+        return match facts.esxi_version.filter(|version| !option.exists_in(*version)) {
+            Some(version) => (dsnro_advice::has_no_option(name, version), Vec::new()),
+            None => advanced(option.info(), (from, to)),
+        };
     }
     if facts.has_global_dsnro() {
         return advanced(DSNRO, (from, to));
