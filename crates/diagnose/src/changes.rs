@@ -4,14 +4,13 @@
 use knobs::{
     Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
     GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Setting,
-    get_esxcli, powershell_name, show_option, show_parameters,
+    Version, get_esxcli, powershell_name, show_option, show_parameters,
 };
 pub(crate) use knobs::{shell, show_device};
 
 use crate::{
     Change, Device, Facts, Host, ROUNDED, Step, VdiskFacts,
     driver_depth::{self, Hba},
-    dsnro_advice,
 };
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
@@ -77,13 +76,23 @@ fn goes_by_option(name: &str, facts: &Facts) -> bool {
     known.is_protocol_endpoint && known.has_own_dsnro != Some(true)
 }
 
+/// What is said of a protocol endpoint on a host that is older than vVols [LAMW].
+fn has_no_option(name: &str, version: Version) -> String {
+    let AdvancedInfo { path, since, .. } = Advanced::VvolPesnro.info();
+    format!(
+        "Update the host to ESXi {} to raise DSNRO of {name}: ESXi {} has no {path} for protocol endpoints.",
+        since.name(),
+        version.name()
+    )
+}
+
 /// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
 /// own.
 pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
     if goes_by_option(name, facts) {
         let option = Advanced::VvolPesnro;
         return match facts.esxi_version.filter(|version| !option.exists_in(*version)) {
-            Some(version) => (dsnro_advice::has_no_option(name, version), Vec::new()),
+            Some(version) => (has_no_option(name, version), Vec::new()),
             None => advanced(option.info(), (from, to)),
         };
     }

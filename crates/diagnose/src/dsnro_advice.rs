@@ -5,7 +5,7 @@
 //! VM alone has commands on the device, for DSNRO lowers it only while several have [S1], and so does the
 //! parameter of the HBA's driver.
 
-use knobs::{Advanced, AdvancedInfo, DSNRO, Version, shell, show_device, show_parameters};
+use knobs::{DSNRO, shell, show_device, show_parameters};
 
 use crate::{
     Change, Device, Facts, Host,
@@ -41,16 +41,6 @@ pub(crate) fn raise(
 /// The most that DSNRO of a device can be: while VMs compete, no deeper device gives them more.
 pub(crate) fn most(device: &Device<'_>, facts: &Facts) -> u32 {
     dsnro_within(device.flow.name, u32::MAX, facts)
-}
-
-/// What is said of a protocol endpoint on a host that is older than vVols [LAMW].
-pub(crate) fn has_no_option(name: &str, version: Version) -> String {
-    let AdvancedInfo { path, since, .. } = Advanced::VvolPesnro.info();
-    format!(
-        "Update the host to ESXi {} to raise DSNRO of {name}: ESXi {} has no {path} for protocol endpoints.",
-        since.name(),
-        version.name()
-    )
 }
 
 /// What to type instead on a host that is older than one of which nothing is known is taken for.

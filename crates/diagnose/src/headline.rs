@@ -8,9 +8,7 @@ use levels::weighted_mean;
 
 use crate::{
     ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
-    Outcome, Party, Threshold, Verdict, largest, number,
-    rules::CONTRAST,
-    unserved::{Unserved, tell},
+    Outcome, Party, Threshold, Verdict, largest, number, rules::CONTRAST,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -40,13 +38,13 @@ fn of_the_rest(host: &Host<'_>) -> String {
 pub(crate) fn headline(
     host: &Host<'_>,
     outcome: Outcome,
-    (findings, unserved): (&[Finding], &[Unserved<'_>]),
+    findings: &[Finding],
     lacks: &[Lack],
     facts: &Facts,
 ) -> String {
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
-        (_, Some(first)) => tell(of_finding(first), first, unserved),
+        (_, Some(first)) => of_finding(first),
         (Outcome::CannotTell, _) => match reason {
             Some(Lack { sentence, .. }) => sentence
                 .split_once(". ")

@@ -67,10 +67,14 @@ fn judge(
         lacks.extend(unexplained::of(host, &facts));
     }
     let outcome = outcome(host, &findings, &lacks);
+    let mut headline = headline(host, outcome, &findings, &lacks, &facts);
+    if let Some(first) = findings.first() {
+        headline = unserved::tell(headline, first, &unserved);
+    }
     Verdict {
         host: host.name.into(),
         outcome,
-        headline: headline(host, outcome, (&findings, &unserved), &lacks, &facts),
+        headline,
         lacks,
         advice: advice(&findings),
         window: window(host),
