@@ -108,12 +108,12 @@ pub(crate) fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), 
         }
         Esxcli::Parameters(parameters) => {
             // One output is of one module, and names it by the parameter of its depth.
-            let depth = |name: &str| Driver::ALL.iter().find(|driver| driver.sets_depth(name));
-            if let Some(driver) = parameters.iter().find_map(|each| depth(&each.name)) {
-                let others = parameters.iter().filter(|each| depth(&each.name).is_none());
+            let driver = |name: &str| Driver::of_parameter(name);
+            if let Some(own) = parameters.iter().find_map(|each| driver(&each.name)) {
+                let others = parameters.iter().filter(|each| driver(&each.name).is_none());
                 let set = others.filter_map(|each| Some((&each.name, each.value.as_ref()?)));
                 let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
-                let own = driver.parameter.unwrap_or_default();
+                let own = own.parameter.unwrap_or_default();
                 facts.set_beside.insert(own.into(), set.join(" "));
             }
             let named = parameters.into_iter();

@@ -15,10 +15,7 @@ pub(crate) fn of<'h>(
     host: &'h Host<'_>,
     findings: &'h [Finding],
 ) -> impl Iterator<Item = Lack> + 'h {
-    let suffers = |vm: &str| {
-        findings.iter().flat_map(|finding| &finding.sufferers).any(|party| party.name == vm)
-    };
-    let vms = host.vms().filter(move |(vm, _)| !suffers(vm));
+    let vms = host.vms().filter(move |(vm, _)| !findings.iter().any(|finding| finding.hurts(vm)));
     let sentences = vms.filter_map(|(vm, disks)| waits(host, vm, &disks));
     sentences.map(|sentence| Lack { what: Lacking::Reason, sentence })
 }
@@ -51,20 +48,12 @@ impl Held {
 }
 
 fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
-    let limit = |threshold| host.limits.get(threshold);
-    let all: Vec<usize> = (0..host.times_ms.len()).collect();
-    let held = |sample| {
-        Held::at(host, vm, disks, sample).filter(|held| held.rate >= limit(Threshold::BusyIops))
-    };
+    let least = host.limits.get(Threshold::BusyIops);
+    let all = host.every_sample();
+    let held = |sample| Held::at(host, vm, disks, sample).filter(|held| held.rate >= least);
     let counts = |sample| {
         let held = held(sample)?;
-        let (waiting, ms) = held.above();
-        let part = limit(Threshold::WaitPercent) / 100.0;
-        Some(
-            waiting >= limit(Threshold::Waiting)
-                && waiting >= part * held.below
-                && ms >= limit(Threshold::HeldMs),
-        )
+        Some(host.is_held_up(held.above(), held.below))
     };
     let spell = Spell::find(&all, counts)?;
     let worst = disks.iter().max_by(|a, b| {

@@ -296,6 +296,11 @@ impl Finding {
     pub fn objects(&self) -> impl Iterator<Item = &Object> {
         std::iter::once(&self.at).chain(&self.also)
     }
+
+    /// Whether somebody of that name suffers by it.
+    pub(crate) fn hurts(&self, name: &str) -> bool {
+        self.sufferers.iter().any(|party| party.name == name)
+    }
 }
 
 /// What is missing.

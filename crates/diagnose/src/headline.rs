@@ -112,7 +112,7 @@ fn queues(host: &Host<'_>, facts: &Facts) -> &'static str {
 
 /// What is said where no device has load, for however slow its few commands are.
 fn too_little(host: &Host<'_>) -> String {
-    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let all = host.every_sample();
     let latencies = host.devices.iter().map(|device| device.flow.per_command(&all, Flow::gavg));
     match largest(latencies.flatten()) {
         None => "There is nothing to judge in these samples: no device completes a command.".into(),
@@ -134,7 +134,7 @@ fn latencies(host: &Host<'_>) -> String {
         format!("{} ms below the host (DAVG), {} in it (KAVG)", number(davg), number(kavg))
     });
     let nfs = nfs.map(|gavg| format!("{gavg} ms on NFS (GAVG)"));
-    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let all = host.every_sample();
     let waits = host.vdisks.iter().flat_map(|disk| {
         all.iter().map(|&sample| Some((disk.guest_wait.at(sample)?, disk.rate(sample)?)))
     });
@@ -147,26 +147,28 @@ fn latencies(host: &Host<'_>) -> String {
 /// The device that is slowest in the mean of its own commands, be they too few to judge it by, and that mean in
 /// milliseconds; for NFS GAVG. Averages over a few commands are none.
 pub(crate) fn slowest<'h, 'a>(host: &'h Host<'a>, is_nfs: bool) -> Option<(&'h Device<'a>, f64)> {
-    let all: Vec<usize> = (0..host.times_ms.len()).collect();
     let of = |device: &'h Device<'a>| {
+        let samples = own_samples(host, device);
         let commands = |&s: &usize| Some(device.flow.rate(s)? * host.interval_s(s));
-        let commands: f64 = all.iter().filter_map(commands).sum();
+        let commands: f64 = samples.iter().filter_map(commands).sum();
         let counts = !device.busy.is_empty() || commands >= host.limits.get(Threshold::MinCommands);
-        let samples = if device.busy.is_empty() { &all } else { &device.busy };
-        let ms = device.flow.per_command(samples, Flow::davg)?;
+        let ms = device.flow.per_command(&samples, Flow::davg)?;
         counts.then_some((device, ms))
     };
     let devices = host.devices.iter().filter(|device| device.is_nfs == is_nfs);
     devices.filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
+/// The samples in which a device has load; all of them where it has none.
+fn own_samples(host: &Host<'_>, device: &Device<'_>) -> Vec<usize> {
+    if device.busy.is_empty() { host.every_sample() } else { device.busy.clone() }
+}
+
 /// What is said of a device that is far slower than all of them are in the mean: which, and at what rate.
 fn slow_beside_the_mean(host: &Host<'_>, facts: &Facts) -> Option<String> {
     let (device, ms) = slowest(host, false)?;
     let mean_ms = per_command(host, false, Flow::davg)?;
-    let samples: Vec<usize> = (0..host.times_ms.len()).collect();
-    let is_idle = device.busy.is_empty();
-    let rate = device.flow.mean_rate(if is_idle { &samples } else { &device.busy })?;
+    let rate = device.flow.mean_rate(&own_samples(host, device))?;
     let least_ms = host.limits.get(Threshold::QosMs).max(CONTRAST * mean_ms);
     let place = facts.datastores.get(device.flow.name).map_or(device.flow.name, String::as_str);
     (ms >= least_ms).then(|| {
@@ -175,7 +177,7 @@ fn slow_beside_the_mean(host: &Host<'_>, facts: &Facts) -> Option<String> {
             number(mean_ms),
             number(ms),
             number(rate),
-            if is_idle { ", too few to judge" } else { "" }
+            if device.busy.is_empty() { ", too few to judge" } else { "" }
         )
     })
 }

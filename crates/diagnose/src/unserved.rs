@@ -5,9 +5,7 @@ use std::cmp::Ordering;
 
 use levels::{mean, weighted_mean};
 
-use crate::{
-    Demand, Facts, Finding, Host, Lack, Lacking, Spell, TICKET_LINE, Threshold, Vdisk, number,
-};
+use crate::{Demand, Facts, Finding, Host, Lack, Lacking, Spell, TICKET_LINE, Vdisk, number};
 
 /// A virtual disk of which I/Os wait before it, or are lost.
 pub(crate) struct Unserved<'a> {
@@ -37,16 +35,11 @@ pub(crate) fn of<'a>(host: &Host<'a>, facts: &Facts) -> Vec<Unserved<'a>> {
 impl<'a> Unserved<'a> {
     fn find(host: &Host<'_>, facts: &Facts, disk: &Vdisk<'a>) -> Option<Self> {
         let known = facts.vdisks.get(disk.name)?;
-        let limit = |threshold| host.limits.get(threshold);
         let counts = |sample: usize| {
-            let (waiting, inside) = (disk.guest_queued.at(sample)?, disk.outstanding(sample)?);
-            Some(
-                waiting >= limit(Threshold::Waiting)
-                    && waiting >= limit(Threshold::WaitPercent) / 100.0 * inside
-                    && disk.guest_wait.at(sample)? >= limit(Threshold::HeldMs),
-            )
+            let waits = (disk.guest_queued.at(sample)?, disk.guest_wait.at(sample)?);
+            Some(host.is_held_up(waits, disk.outstanding(sample)?))
         };
-        let all: Vec<usize> = (0..host.times_ms.len()).collect();
+        let all = host.every_sample();
         let spell = Spell::find(&all, counts);
         let demand = facts.demands.get(disk.name).copied();
         let loses = demand.is_some_and(|demand| demand.lost > 0.0);
@@ -109,17 +102,15 @@ pub(crate) fn lacks<'u>(
     all: &'u [Unserved<'_>],
     findings: &'u [Finding],
 ) -> impl Iterator<Item = Lack> + 'u {
-    let suffers = |vm: &str| {
-        findings.iter().flat_map(|finding| &finding.sufferers).any(|party| party.name == vm)
-    };
-    all.iter().filter(move |each| !suffers(each.vm)).map(Unserved::lack)
+    let of_none =
+        move |each: &&Unserved<'_>| !findings.iter().any(|finding| finding.hurts(each.vm));
+    all.iter().filter(of_none).map(Unserved::lack)
 }
 
 /// The line about a finding with what its sufferers are asked for and not served: what a command takes is not
 /// what their applications see.
 pub(crate) fn tell(line: String, finding: &Finding, all: &[Unserved<'_>]) -> String {
-    let suffers = |vm: &str| finding.sufferers.iter().any(|party| party.name == vm);
-    let of_it = all.iter().filter(|each| suffers(each.vm));
+    let of_it = all.iter().filter(|each| finding.hurts(each.vm));
     let Some((each, demand)) = of_it.filter_map(|each| Some((each, each.demand?))).next() else {
         return line;
     };

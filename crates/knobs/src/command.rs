@@ -401,7 +401,7 @@ fn module_parameters(call: &Call) -> Settings {
 /// misspelt.
 fn is_no_other(driver: &Driver, name: &str) -> bool {
     driver.parameter.is_none_or(|own| nearest(name, [own].into_iter()).is_some())
-        || Driver::ALL.iter().any(|other| other.sets_depth(name))
+        || Driver::of_parameter(name).is_some()
         || Driver::MISPRINTS.iter().any(|(misprint, _)| *misprint == name)
 }
 
@@ -421,7 +421,7 @@ fn no_parameter(driver: &Driver, name: &str) -> Refusal {
         }
         None => "its depth is fixed".into(),
     };
-    let other = Driver::ALL.iter().find(|other| other.sets_depth(name));
+    let other = Driver::of_parameter(name);
     let owner =
         other.map_or(String::new(), |other| format!(" (that is module `{}`)", other.module));
     format!("module `{module}` has no parameter `{name}`{owner}: {real}").into()

@@ -173,6 +173,12 @@ impl Driver {
         }
     }
 
+    /// The driver of which a parameter of that name sets the depth.
+    #[must_use]
+    pub fn of_parameter(parameter: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|driver| driver.sets_depth(parameter))
+    }
+
     /// Whether a parameter of that name sets its depth.
     #[must_use]
     pub fn sets_depth(&self, parameter: &str) -> bool {

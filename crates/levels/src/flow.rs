@@ -228,6 +228,12 @@ impl<'a> Flow<'a> {
         mean(samples.iter().map(|&sample| self.rate(sample)))
     }
 
+    /// The mean of the commands at the driver and beyond over some samples.
+    #[must_use]
+    pub fn mean_in_flight(&self, samples: &[usize]) -> Option<f64> {
+        mean(samples.iter().map(|&sample| self.in_flight(sample)))
+    }
+
     /// The mean over commands of a latency; `None` without commands.
     #[must_use]
     pub fn per_command(

@@ -116,7 +116,7 @@ fn raise(
         let needs = host.wanted_behind(module, &wanted.knobs).max();
         let needs = needs.filter(|needs| *needs > is && host.takes(own, *needs));
         raised.extend(needs.map(|needs| (place, needs)));
-        // What no output tells, what is left as it is is not planned by the next look either.
+        // What no output tells, and what is left as it is, is not planned by the next look either.
         let is_left = wanted.left.iter().any(|(knob, _)| is_of(driver, knob));
         depths.extend(own.depth.map(|_| (needs.unwrap_or(is), !is_left)));
     }

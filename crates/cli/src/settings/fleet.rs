@@ -367,8 +367,8 @@ impl<'a> Reading<'a> {
             }
             Output::Esxcli(Esxcli::Parameters(parameters)) => {
                 // One output is of one module, and names it by the parameter of its depth.
-                let depth = |name: &str| Driver::ALL.iter().find(|known| known.sets_depth(name));
-                let of = parameters.iter().find_map(|each| depth(&each.name)?.parameter);
+                let of = |name: &str| Driver::of_parameter(name)?.parameter;
+                let of = parameters.iter().find_map(|each| of(&each.name));
                 let named = parameters.into_iter();
                 let named = named.map(|each| Parameter { name: each.name, value: each.value, of });
                 self.parameters.extend(named);

@@ -197,6 +197,20 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// All samples, by their places.
+    pub(crate) fn every_sample(&self) -> Vec<usize> {
+        (0..self.times_ms.len()).collect()
+    }
+
+    /// Whether commands that wait are as many, beside those that do not, and wait for as long each, in
+    /// milliseconds, as counts.
+    pub(crate) fn is_held_up(&self, (waiting, wait_ms): (f64, f64), others: f64) -> bool {
+        let limit = |threshold| self.limits.get(threshold);
+        waiting >= limit(Threshold::Waiting)
+            && waiting >= limit(Threshold::WaitPercent) / 100.0 * others
+            && wait_ms >= limit(Threshold::HeldMs)
+    }
+
     /// The devices with load.
     pub(crate) fn busy_devices(&self) -> impl Iterator<Item = &Device<'a>> {
         self.devices.iter().filter(|device| !device.busy.is_empty())

@@ -24,7 +24,7 @@ fn rank(finding: &Finding) -> Rank {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let all = case.host.every_sample();
     let devices = case.host.devices.iter();
     devices.filter_map(|device| judge(case, device, &all)).collect()
 }

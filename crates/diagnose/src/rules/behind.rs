@@ -123,8 +123,7 @@ impl<'a> Share<'a> {
     /// waits as the others do, for an array that became slow.
     fn came(&self, before: &[usize], then: &[usize]) -> bool {
         let is_new = |value: &dyn Fn(usize) -> Option<f64>| {
-            let over = |samples: &[usize]| mean(samples.iter().map(|&sample| value(sample)));
-            over(before).unwrap_or(0.0) <= (1.0 - MOST) * over(then).unwrap_or(0.0)
+            over(before, value).unwrap_or(0.0) <= (1.0 - MOST) * over(then, value).unwrap_or(0.0)
         };
         let bytes = |sample| Some(self.rate(sample)? * self.size_kib(sample)?);
         is_new(&|sample| self.rate(sample)) || is_new(&bytes)
@@ -141,9 +140,6 @@ impl<'a> Share<'a> {
         })?;
         let first = *spell.samples.first()?;
         let before: Vec<usize> = device.busy.iter().copied().filter(|s| *s < first).collect();
-        let over = |samples: &[usize], value: &dyn Fn(usize) -> Option<f64>| {
-            mean(samples.iter().map(|&sample| value(sample)))
-        };
         let grown = |value: &dyn Fn(usize) -> Option<f64>| {
             Some(over(&spell.samples, value)? / over(&before, value)?)
         };
@@ -175,6 +171,10 @@ impl<'a> Share<'a> {
             waiting: None,
         })
     }
+}
+
+fn over(samples: &[usize], value: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
+    mean(samples.iter().map(|&sample| value(sample)))
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn fails(device: &Device<'_>, sample: usize, part: f64, least: f64) -> bool {
 /// The samples in which all that is sent fails, however little it is: a guest whose commands all fail
 /// sends next to none. What only the host asks of a device may fail every day.
 fn all_fail(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
-    let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let every = case.host.every_sample();
     let all_fail =
         |sample: usize| device.flow.rate(sample) > Some(0.0) && fails(device, sample, ALL, 0.0);
     let is_known = |s: &usize| device.flow.rate(*s).is_some() && failing(device, *s).is_some();

@@ -30,14 +30,13 @@ impl Knee {
     /// What the samples beside these show, where they have commands of the same kind.
     pub(super) fn of(device: &Device<'_>, samples: &[usize]) -> Option<Self> {
         let flow = &device.flow;
-        let inside = |samples: &[usize]| mean(samples.iter().map(|&s| flow.in_flight(s)));
-        let now = inside(samples)?;
+        let now = flow.mean_in_flight(samples)?;
         let is_more = |sample: &usize| flow.in_flight(*sample) >= Some(MORE * now);
         let more: Vec<usize> = others_alike(device, samples).filter(is_more).collect();
         let rate = [flow.mean_rate(samples)?, flow.mean_rate(&more)?];
         let is_no_more = more.len() >= LASTING && NO_MORE.contains(&(rate[1] / rate[0]));
         let is_all = is_full(device, &more) || !is_sooner(device, samples, &more);
-        let inside = [now, inside(&more)?];
+        let inside = [now, flow.mean_in_flight(&more)?];
         (is_no_more && is_all && !device.is_nfs).then_some(Self {
             inside,
             rate,
@@ -76,8 +75,7 @@ fn others_alike<'s>(
 /// the same kind show what one takes without it.
 pub(super) fn queue_at_array(device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let flow = &device.flow;
-    let inside = |samples: &[usize]| mean(samples.iter().map(|&s| flow.in_flight(s)));
-    let now = inside(samples)?;
+    let now = flow.mean_in_flight(samples)?;
     let is_few = |sample: &usize| flow.in_flight(*sample).is_some_and(|then| TIMES * then <= now);
     let few: Vec<usize> = others_alike(device, samples).filter(is_few).collect();
     let davg_ms = |samples: &[usize]| flow.per_command(samples, Flow::davg);
@@ -86,7 +84,7 @@ pub(super) fn queue_at_array(device: &Device<'_>, samples: &[usize]) -> Option<S
         format!(
             "with {} of its commands at the array each took {} ms there ({} other samples), with {} it takes {}: \
              most of that is a queue at the array, and what is sent there sooner waits in it",
-            number(inside(&few).unwrap_or_default()),
+            number(flow.mean_in_flight(&few).unwrap_or_default()),
             number(ms_then),
             few.len(),
             number(now),

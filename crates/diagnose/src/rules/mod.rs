@@ -239,7 +239,7 @@ impl Case<'_> {
         let facts = self.facts.device(device.flow.name);
         let working = u32::try_from(facts.paths.as_ref()?.working).ok()?;
         let slots = facts.depth_of_path?.saturating_mul(working);
-        let inside = mean(samples.iter().map(|&sample| device.flow.in_flight(sample)));
+        let inside = device.flow.mean_in_flight(samples);
         (Some(slots) < facts.max_queue_depth && inside >= Some(FULL * f64::from(slots)))
             .then_some(slots)
     }

@@ -18,7 +18,7 @@ pub(super) fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     if is_throttled || !iops_limit::waiting_for_limits(case, device).is_empty() {
         return None;
     }
-    let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let all = case.host.every_sample();
     let rate = device.flow.mean_rate(&all).unwrap_or_default();
     let wait_ms = (rate > 0.0).then(|| 1000.0 * queue.waiting / rate);
     let least_ms = device.flow.per_command(&all, Flow::davg).map(|ms| device.least_wait_ms(ms));

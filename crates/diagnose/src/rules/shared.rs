@@ -3,7 +3,7 @@
 use levels::array_of;
 
 use super::{Case, number};
-use crate::{Device, Flow, Host, Threshold, mean};
+use crate::{Device, Flow, Host, Threshold};
 
 /// Who of another host waits at the array behind a device, where the device's own commands do: what a
 /// deeper queue here gets more of the array then, those wait for. Slow is from when on the latency of a
@@ -23,7 +23,7 @@ pub(super) fn waits_elsewhere(
         host.busy_devices().filter(of_it).find_map(|other| {
             let meanwhile: Vec<usize> = other.busy.iter().copied().filter(is_meanwhile).collect();
             let ms = other.flow.per_command(&meanwhile, Flow::davg)?;
-            let inside = mean(meanwhile.iter().map(|&sample| other.flow.in_flight(sample)))?;
+            let inside = other.flow.mean_in_flight(&meanwhile)?;
             let is_long = ms >= long_ms(other) && davg_ms >= Some(long_ms(device));
             is_long.then(|| {
                 format!(

@@ -44,7 +44,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 }
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
-    let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let every = case.host.every_sample();
     let runs = |least: f64| {
         let silent = every.split(move |sample| !is_silent(case, device, *sample, least));
         silent.filter(|run| !run.is_empty())

@@ -43,7 +43,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let first = *disks.first().filter(|_| disks.len() > 1)?;
     let sum =
         |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<Option<f64>>();
-    let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let all = case.host.every_sample();
     let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
     let depths = known.map_or_else(|| depths(first.controller), |depth| vec![depth]);
     depths.into_iter().find_map(|limit| {
