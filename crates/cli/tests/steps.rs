@@ -88,7 +88,7 @@ fn steps_of_several_hosts_are_taken_where_they_are_meant_and_taken_back() {
                 [("hog", 1, 60), ("victim", 1, 2)],
                 &[],
             ),
-            vec!["hog-1: DiskLimitIOPerSecond "],
+            vec!["hog-1:scsi0:0: DiskLimitIOPerSecond "],
         ),
     ];
     let directory = tempfile::tempdir().unwrap();
