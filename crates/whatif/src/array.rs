@@ -497,13 +497,22 @@ fn slope_of<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> f64 {
 /// Through what was seen, and on from both ends.
 fn curve(groups: &[Point], slopes: Slopes) -> Curve {
     let mut points: Curve = Vec::new();
+    // Loads that are close together are one point, at the mean of them; but for the last it begins at their least.
+    let mut close = (0.0, 0.0);
+    let mut count = 0.0;
     for group in rising(groups) {
         let apart =
             |&(last, _): &(f64, f64)| group.outstanding >= (VARIATION * last).max(last + 1.0);
+        let own = (group.outstanding, group.ms);
         if points.last().is_none_or(apart) {
-            points.push((group.outstanding, group.ms));
+            if let Some(last) = points.last_mut() {
+                *last = (close.0 / count, close.1 / count);
+            }
+            points.push(own);
+            (close, count) = (own, 1.0);
         } else if let Some(last) = points.last_mut() {
             *last = (last.0, f64::midpoint(last.1, group.ms));
+            (close, count) = ((close.0 + own.0, close.1 + own.1), count + 1.0);
         }
     }
     let last = groups[groups.len() - 1];
