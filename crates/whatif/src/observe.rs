@@ -363,8 +363,13 @@ fn adapters_of(recording: &Measured, device: EntityId) -> Vec<(String, Option<f6
 
 /// Samples of like load, the lightest level first: each is simulated as a phase of its own,
 /// because latency does not follow the mean of the load. Where the array may hold a tenant to
-/// a rate, a level has one such rate.
-pub(crate) fn levels(devices: &[Device<'_>], samples: &[usize]) -> Vec<Vec<usize>> {
+/// a rate, a level has one such rate; and one load of each that an IOPS limit is to hold (`is_limited`), which cuts
+/// what comes in each of them, and not their mean.
+pub(crate) fn levels(
+    devices: &[Device<'_>],
+    samples: &[usize],
+    is_limited: impl Fn(&Tenant<'_>) -> bool,
+) -> Vec<Vec<usize>> {
     let tenants = || devices.iter().flat_map(|device| &device.tenants);
     let usual: Vec<Option<f64>> =
         tenants().map(|tenant| tenant.row.mean(samples, Row::outstanding)).collect();
@@ -379,6 +384,10 @@ pub(crate) fn levels(devices: &[Device<'_>], samples: &[usize]) -> Vec<Vec<usize
             let rate = |sample| tenant.row.rate(sample).unwrap_or_default();
             levels = levels.iter().flat_map(|level| apart(level, samples.len(), rate)).collect();
         }
+    }
+    for tenant in tenants().filter(|tenant| is_limited(tenant)) {
+        let stands = |sample| tenant.row.outstanding(sample).unwrap_or_default();
+        levels = levels.iter().flat_map(|level| apart(level, samples.len(), stands)).collect();
     }
     levels
 }

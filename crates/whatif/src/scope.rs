@@ -136,6 +136,12 @@ fn suffers(device: &Device<'_>, other: &Device<'_>, window: &[usize]) -> bool {
         && grown(rate, rate_then).is_some_and(|by| by <= SAME)
 }
 
+/// Whether an IOPS limit of a VM is asked for.
+pub(crate) fn is_limited(settings: &[Setting], vm: &str) -> bool {
+    let is_its = |set: &Setting| matches!(set, Setting::Allocation { .. }) && set.vm() == Some(vm);
+    settings.iter().any(is_its)
+}
+
 /// Its guests; those of whom nothing was measured in the window are not in it.
 pub(crate) fn guests(
     device: &mut Device<'_>,
@@ -155,7 +161,6 @@ pub(crate) fn guests(
     let is_between = asked.map(f64::from).is_some_and(|asked| {
         seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
     });
-    let is_limit = settings.iter().any(|set| matches!(set, Setting::Allocation { .. }));
     let of = |tenant: &Tenant<'_>| {
         let waiting = tenant.waiting(&own);
         let place = Place {
@@ -170,7 +175,7 @@ pub(crate) fn guests(
             slots: device.mean_depth(&own).filter(|_| !device.is_nfs),
             rests: !device.resting.is_empty(),
             is_between,
-            is_limited: is_limit && settings.iter().any(|set| set.vm() == Some(&*tenant.vm)),
+            is_limited: is_limited(settings, &tenant.vm),
         };
         let like = tenant.like(&beside, &own);
         let others = Others { free: &free, regimes: &alike, all: &beside, like: &like };

@@ -126,7 +126,8 @@ impl<'a> Model<'a> {
         {
             device.resting.clone_from(&busy);
         }
-        let levels = levels(&devices, &busy);
+        let is_limited = |tenant: &Tenant<'_>| scope::is_limited(&question.settings, &tenant.vm);
+        let levels = levels(&devices, &busy, is_limited);
         let interval_s = interval_s(recording);
         let groups = groups(&devices, &busy, &question.arrays);
         let counted = vscsi::by_disk(recording, &question.vscsistats)?;
