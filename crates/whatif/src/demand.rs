@@ -199,7 +199,10 @@ impl GuestCalibration {
         let is_seen = tenant.world.as_ref().is_none_or(|world| {
             [Row::waiting, Row::in_flight].iter().all(|of| world.mean(window, *of).is_some())
         });
-        let is_pinned = place.is_full || is_held || !is_seen;
+        // Who has fewer slots than another and does not wait for more asks for less than its part of a full queue, which
+        // does not make its rate then (reference `esxi-host-stack.md`, section 2.6).
+        let is_content = tenant.world.is_some() && !place.has_most_slots && !tenant.waits(window);
+        let is_pinned = place.is_full && !is_content || is_held || !is_seen;
         let gavg_ms = row.per_command(window, Row::gavg).unwrap_or_default();
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(row, window, place)) {
             (LONG * gavg_ms, None)
