@@ -12,13 +12,13 @@ use knobs::{
 
 use crate::{
     array::{ArrayCalibration, LATENCY_MIN_MS, latency_at},
-    cost::{pieces_of, size_kib, units_of},
+    cost::{pieces_of, size_kib, sizes_of, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     load::load,
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
     observe::{Depths, Device},
     question::iscsi_kib,
-    reading::{Demand, Knee, Order, Reading},
+    reading::{Demand, Knee, Order, Reading, Sizes},
     rows::{OUTSTANDING_MAX, Row},
     slot::{DISKS_OF_VM, fits, free_slot},
 };
@@ -607,7 +607,13 @@ impl Plan<'_> {
             let duty = self.duty(disk.device, level);
             if rate >= 0.01 && disk.policy == disk.guest.policy_of(index) {
                 let read = row.read_share(level).or(disk.guest.read_share).unwrap_or(1.0) * 100.0;
-                let size = 1024.0 * size_kib(row.size_kib(level).or(disk.guest.size_kib));
+                let size = match reading.sizes == Sizes::Apart(disk.device, disk.tenant) {
+                    true => sizes_of(disk.guest.units[1]),
+                    false => format!(
+                        "\"{}\"",
+                        1024.0 * size_kib(row.size_kib(level).or(disk.guest.size_kib))
+                    ),
+                };
                 let guests = &self.calibrated[disk.device].guests;
                 let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
                 let is_minor = disk.guest.outstanding < MINOR * all;
@@ -617,7 +623,7 @@ impl Plan<'_> {
                 let _ = writeln!(
                     out,
                     "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
-                     read = \"{read:.0}%\"\nsize = \"{size}\"\nstart = \"{from_s:.6}s\"\n\
+                     read = \"{read:.0}%\"\nsize = {size}\nstart = \"{from_s:.6}s\"\n\
                      stop = \"{to_s:.6}s\"",
                     quoted(&disk.vm),
                     quoted(&disk.slot),

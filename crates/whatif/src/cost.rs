@@ -33,6 +33,23 @@ pub(crate) fn units_of(size_kib: f64) -> f64 {
     (size_kib / unit_kib()).ceil().max(1.0)
 }
 
+/// The smallest sizes of which commands count so much on average, as a workload has them.
+pub(crate) fn sizes_of(units: f64) -> String {
+    /// Commands among which the larger ones are counted.
+    const PARTS: f64 = 1000.0;
+    let bytes = |units: f64| 1024.0 * ((units - 1.0).max(0.0) * unit_kib() + SECTOR_KIB);
+    let larger = (PARTS * units.fract()).round();
+    match larger > 0.0 && larger < PARTS {
+        true => format!(
+            "{{ \"{}\" = {}, \"{}\" = {larger} }}  # of some sizes: what they count at most",
+            bytes(units.floor()),
+            PARTS - larger,
+            bytes(units.ceil())
+        ),
+        false => format!("\"{}\"", bytes(units.round())),
+    }
+}
+
 /// The cost unit, in KiB.
 pub(crate) fn unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0

@@ -261,7 +261,12 @@ impl GuestCalibration {
 
     /// Whether all of its commands are known to be as large as their mean.
     pub(crate) fn is_of_one_size(&self) -> bool {
-        self.size_kib.is_some() && self.units[0] >= self.units[1]
+        self.size_kib.is_some() && self.counts_alike()
+    }
+
+    /// Whether it is known what its commands count on average.
+    pub(crate) fn counts_alike(&self) -> bool {
+        self.units[0] >= self.units[1]
     }
 
     /// The most commands that it has outstanding, however long they take.

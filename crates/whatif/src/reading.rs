@@ -13,6 +13,21 @@ pub(crate) struct Reading {
     pub(crate) knee: Knee,
     pub(crate) demand: Demand,
     pub(crate) order: Order,
+    pub(crate) sizes: Sizes,
+}
+
+/// What is likeliest: guests that wait for their answers, as most that queue do.
+pub(crate) const BEST: Reading =
+    Reading { knee: Knee::Best, demand: Demand::Waits, order: Order::Usual, sizes: Sizes::Mean };
+
+/// Of which sizes the commands are of guests of whom the mean size alone is known. A device's queue gives a VM so many
+/// fewer turns as its commands count more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    /// All of the mean.
+    Mean,
+    /// Those of the guest at this place, by device and tenant, count the most that goes with their mean.
+    Apart(usize, usize),
 }
 
 /// In which order a device serves the VMs that wait for it.
@@ -111,6 +126,21 @@ pub(crate) fn of_held(
         held.extend(least.map(|reading| Reading { knee: Knee::Held(array), ..*reading }));
     }
     held
+}
+
+/// The same for each guest that competes for a queue and has commands of sizes that differ: what these count where it
+/// waits for its turn.
+pub(crate) fn of_sizes(
+    readings: &[Reading],
+    (devices, calibrated): (&[Device<'_>], &[DeviceCalibration]),
+) -> Vec<Reading> {
+    let shared = devices.iter().zip(calibrated).enumerate();
+    let shared = shared.filter(|(_, (device, _))| !device.is_nfs && device.vms() > 1);
+    let places = shared.flat_map(|(device, (_, of))| {
+        let apart = of.guests.iter().enumerate().filter(|(_, guest)| !guest.counts_alike());
+        apart.map(move |(tenant, _)| Sizes::Apart(device, tenant))
+    });
+    places.flat_map(|sizes| readings.iter().map(move |own| Reading { sizes, ..*own })).collect()
 }
 
 /// That an array of these readings may hold its volumes and be full itself or not, and what would tell.

@@ -19,7 +19,7 @@ use crate::{
     order::{self, run_each},
     pace, points,
     question::{Asked, Held, Limited, Paced, depth_asked, iscsi_kib},
-    reading::{self, Demand, Knee, Order, Reading},
+    reading::{self, BEST, Demand, Knee, Order, Reading},
     rows::Row,
     run::{self, Figures, Key},
     scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
@@ -194,15 +194,12 @@ impl<'a> Model<'a> {
                 false => self.no_model(&why),
             });
         }
-        run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
-            match self.doubts(GUESS) {
-                doubts if doubts.is_empty() => refusal,
-                doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
-            }
-        })?;
+        run::parse(&plan.scenario(BEST, &[]), &settings)
+            .map_err(|refusal| self.because(refusal))?;
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let limited = self.limited(&changed);
-        let readings = self.readings(guests_change, limited.is_some_and(|of| of.is_lifted()));
+        let mut readings = self.readings(guests_change, limited.is_some_and(|of| of.is_lifted()));
+        readings.extend(self.of_sizes(&readings, &limits));
         let (scales, mut today) = self.fitted(&readings, &keys)?;
         let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
         let mut above = GUESS;
@@ -248,6 +245,14 @@ impl<'a> Model<'a> {
             simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
+    }
+
+    /// A refusal with what is guessed of the host that refuses.
+    fn because(&self, refusal: Error) -> Error {
+        match self.doubts(GUESS) {
+            doubts if doubts.is_empty() => refusal,
+            doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
+        }
     }
 
     /// The arrays that have commands of several kinds.
@@ -498,6 +503,14 @@ impl<'a> Model<'a> {
             iscsi_kib: iscsi_kib(&[]),
             commands: self.question.commands,
         }
+    /// The same with other sizes of commands, where no limit is asked for, which knows what each of them counts.
+    fn of_sizes(&self, readings: &[Reading], limits: &[Limit<'_>]) -> Vec<Reading> {
+        match limits {
+            [] => reading::of_sizes(readings, (&self.devices, &self.calibrated)),
+            _ => Vec::new(),
+        }
+    }
+
     }
 
     /// The likeliest reading first, then all combinations of what the recording leaves open.
@@ -792,6 +805,3 @@ fn refuses(device: &str) -> String {
          BUSY to more than it takes"
     )
 }
-
-/// What is likeliest: guests that wait for their answers, as most that queue do.
-const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits, order: Order::Usual };
