@@ -6,9 +6,9 @@ use levels::most_first;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, Habit,
+    ArrayCalibration, DeviceCalibration, Error, Habit, apart,
     cost::unit_kib,
-    flaps, found, freed, held, laws,
+    flaps, found, freed, held, laws, lowered,
     number::number,
     pieces,
     question::{Asked, Limited, depth_asked},
@@ -168,7 +168,9 @@ pub(crate) fn answer(
     let lifted = asked.limited.filter(Limited::is_asked_about).map(|limited| limited.vm);
     // A wait may be that for a limit which nothing tells from a full queue.
     let is_free = asked.limited.is_some_and(|limited| limited.is_free(RUN));
-    if (asked.is_of_depth || is_free) && runs.iter().all(|run| run.today == run.after) {
+    let is_noticed =
+        lowered::asked(&asked).is_some() || runs.iter().any(|run| run.today != run.after);
+    if (asked.is_of_depth || is_free) && !is_noticed {
         let (simulated, verdict) = unnoticed(keys, &asked, doubts);
         return (simulated, verdict, miss);
     }
@@ -177,25 +179,7 @@ pub(crate) fn answer(
         .enumerate()
         .map(|(index, key)| row(key, index, (rounding, asked), best, &kept))
         .collect();
-    if asked.is_of_depth
-        && laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows)
-        && let Some(device) = calibrated.first()
-    {
-        doubts.push(refused(&device.device));
-    }
-    if let Some(limited) = asked.limited {
-        let model = (calibrated, arrays);
-        laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
-        freed::hold(keys, calibrated, (limited, &asked), &mut rows);
-        doubts.extend(held::doubt(calibrated));
-    }
-    found::hold(keys, (calibrated, arrays), &asked, &mut rows);
-    doubts.extend(found::doubt((calibrated, arrays), &asked));
-    pieces::hold(keys, calibrated, asked.settings, &mut rows);
-    doubts.extend(pieces::doubt(calibrated, asked.settings));
-    laws::hold_to_whole(keys, calibrated, &mut rows);
-    doubts.extend(asked.limited.iter().flat_map(Limited::doubts));
-    doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
+    hold(keys, (calibrated, arrays), (rounding, &asked), (&mut rows, &mut doubts));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
         return (none(UNANSWERED, doubts), Verdict::NoModel, miss);
@@ -203,6 +187,37 @@ pub(crate) fn answer(
     let (mut simulated, verdict) = told(keys, (lifted, asked.is_undivided), rows, doubts);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
+}
+
+/// What holds whatever the readings say, and why.
+fn hold(
+    keys: &[Key],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    (rounding, asked): (f64, &Asked<'_>),
+    (rows, doubts): (&mut [SimulatedRow], &mut Vec<String>),
+) {
+    if asked.is_of_depth
+        && laws::hold(keys, (calibrated, arrays), (rounding, asked), rows)
+        && let Some(device) = calibrated.first()
+    {
+        doubts.push(refused(&device.device));
+    }
+    if let Some(limited) = asked.limited {
+        let model = (calibrated, arrays);
+        laws::hold_to_limit(keys, model, (limited, rounding, asked), rows);
+        freed::hold(keys, calibrated, (limited, asked), rows);
+        doubts.extend(held::doubt(calibrated));
+    }
+    lowered::hold(keys, calibrated, asked, rows);
+    doubts.extend(lowered::asked(asked).map(|(device, _)| lowered::doubt(device)));
+    found::hold(keys, (calibrated, arrays), asked, rows);
+    doubts.extend(found::doubt((calibrated, arrays), asked));
+    pieces::hold(keys, calibrated, asked.settings, rows);
+    doubts.extend(pieces::doubt(calibrated, asked.settings));
+    apart::hold(keys, calibrated, asked, rows);
+    laws::hold_to_whole(keys, calibrated, rows);
+    doubts.extend(asked.limited.iter().flat_map(Limited::doubts));
+    doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, rows)));
 }
 
 /// The answer where no simulated command notices the change.

@@ -14,6 +14,7 @@
 //! between them.
 
 mod answer;
+mod apart;
 mod array;
 mod beyond;
 mod build;
@@ -30,6 +31,7 @@ mod lacks;
 mod laws;
 mod light;
 mod load;
+mod lowered;
 mod mix;
 mod names;
 mod number;
@@ -47,6 +49,7 @@ mod scope;
 mod shared;
 mod slot;
 mod tried;
+mod unmodelled;
 mod unseen;
 mod vscsi;
 mod whatif;

@@ -7,7 +7,7 @@ use knobs::{CONFLICT_RETRY_NS, DSNRO, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
 use crate::flaps;
-use crate::rows::{Figure, READS_APART, Row, SIZES_APART};
+use crate::rows::{Figure, READS_APART, ROUNDING_MS, Row, SIZES_APART};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;
@@ -17,6 +17,8 @@ const ACCOUNTED: f64 = 0.9;
 const CHANCE: f64 = 0.05;
 /// Part of a latency that is no wait.
 const NO_WAIT: f64 = 0.1;
+/// Part of the slots that is in use where none is free.
+const FULL: f64 = 0.95;
 /// Levels of load that are told apart.
 const LEVELS_MAX: usize = 4;
 
@@ -215,8 +217,6 @@ impl<'a> Device<'a> {
     /// Whether its commands wait in the host as where the array refuses what is more than it takes: queued at
     /// instants at which slots are free (TASK SET FULL), or held for no queue (BUSY).
     pub(crate) fn is_refused(&self, samples: &[usize]) -> bool {
-        /// Part of the slots that is in use where none is free.
-        const FULL: f64 = 0.95;
         /// Part of the instants at which commands wait.
         const MOST: f64 = 0.5;
         let queues = |&s: &usize| {
@@ -583,6 +583,23 @@ impl<'a> Device<'a> {
             && (self.rests(samples) || self.hides_load(samples))
             && waits() == Some(true)
             && !self.depths(samples).is_none_or(is_seen)
+    }
+
+    /// Whether its depth may have been less between the samples than at each of them: its commands wait for slots of
+    /// which it has free ones at every instant, and on average, and several VMs send, so that DSNRO may have held it
+    /// while they competed [S1].
+    pub(crate) fn may_be_lowered(&self, samples: &[usize]) -> bool {
+        let is_full = |used: Option<f64>, s: usize| {
+            used.zip(self.depth(s)).is_some_and(|(used, depth)| used >= FULL * depth)
+        };
+        let is_ever_full = samples
+            .iter()
+            .any(|&s| is_full(self.actv.at(s), s) || is_full(self.row.in_flight(s), s));
+        let depths = self.depths(samples);
+        let is_above = depths
+            .is_some_and(|of| of.lowered.is_none() && !of.restless && of.base > DSNRO.default);
+        let waits = self.row.per_command(samples, Row::qavg) > Some(ROUNDING_MS);
+        !self.is_nfs && self.vms() > 1 && is_above && waits && !is_ever_full
     }
 
     /// Whether it is full at a depth of DSNRO's all the time, and no row tells whether several VMs compete: then that

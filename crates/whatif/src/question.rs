@@ -116,6 +116,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_undivided: bool,
     /// The device whose DQLEN moves to and fro by itself, if one's does.
     pub(crate) flapping: Option<&'a str>,
+    /// The device of which DSNRO may have held the queue between the samples alone, if there is one.
+    pub(crate) lowered: Option<&'a str>,
+    /// The devices that are said to share an array.
+    pub(crate) said: &'a [Vec<String>],
     /// Why it says nothing that no model notices the change; nothing where it does.
     pub(crate) unseen: Option<&'a str>,
     /// Whether commands came in bursts.

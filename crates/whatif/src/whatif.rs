@@ -1,10 +1,8 @@
 //! From a recording and a question to an answer.
 
-use std::slice;
-
 use counters::Counter;
 use diagnose::{Facts, Simulated};
-use knobs::{AllocationChange, DSNRO, DiskName, Disks, GuestName, Setting};
+use knobs::{AllocationChange, DiskName, Disks, GuestName, Setting};
 use levels::{Measured, mean, weighted_mean};
 use serde::Serialize;
 
@@ -14,7 +12,7 @@ use crate::{
     build::{Assumed, Plan},
     bursts,
     fit::Fit,
-    lacks, mix, names,
+    lacks, lowered, mix, names,
     observe::{Device, Tenant, levels},
     order::{self, run_each},
     pace, points,
@@ -24,7 +22,7 @@ use crate::{
     run::{self, Figures, Key},
     scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
     shared::{self, are_together},
-    tried, unseen,
+    tried, unmodelled, unseen,
     vscsi::{self, Counted},
 };
 
@@ -231,6 +229,8 @@ impl<'a> Model<'a> {
             is_split: changed.is_split(),
             is_undivided,
             flapping: scope::flapping(&self.devices),
+            lowered: lowered::of(&self.devices, self.facts, &self.window),
+            said: &self.question.arrays,
             unseen: unseen.as_deref(),
             is_bursty: self.is_bursty(),
             may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
@@ -392,39 +392,8 @@ impl<'a> Model<'a> {
 
     /// What goes on at a device that no model here follows, in a sentence.
     fn unmodelled(&self, device: &Device<'_>) -> Option<String> {
-        let name = &device.name;
-        if self.is_restless(device) {
-            return Some(format!(
-                "Something moves DQLEN of {name} (adaptive throttling or Storage I/O Control)"
-            ));
-        }
-        let facts = self.facts.devices.get(name);
-        if facts.is_none_or(|facts| facts.dsnro.is_none()) && device.hides_dsnro(&self.window) {
-            return Some(format!(
-                "VMs compete for {name} in bursts, and DQLEN was seen between them, so what DSNRO held it to \
-                 is not known (`esxcli storage core device list -d {name}`, --esxcli FILE, says it)"
-            ));
-        }
-        let dsnro = facts.and_then(|facts| facts.dsnro).unwrap_or(DSNRO.default);
-        if facts.is_none_or(|facts| facts.max_queue_depth.is_none())
-            && self
-                .question
-                .settings
-                .iter()
-                .any(|s| depth_asked(slice::from_ref(s), name).is_some())
-            && device.hides_who_competes(&self.window, dsnro)
-        {
-            return Some(format!(
-                "Without rows of VMs nothing tells whether several compete for {name}, and so whether the DQLEN of \
-                 {dsnro} that it is full at is DSNRO or its own depth (`esxcli storage core device list -d {name}`, \
-                 --esxcli FILE, says both)"
-            ));
-        }
-        let refused = device.refused(&self.window)?;
-        Some(format!(
-            "{refused:.0} commands a second on {name} meet SCSI reservations of other hosts and wait to \
-             be tried again"
-        ))
+        let known = (self.facts, self.question.settings.as_slice(), self.window.as_slice());
+        unmodelled::of(device, known, self.is_restless(device))
     }
 
     /// The devices whose array may refuse what is more than it takes, as far as no limit of a VM is sure to be what

@@ -47,7 +47,7 @@ impl Host<'_> {
              [datastore.ds]\ndevice = \"{DEVICE}\"\ndsnro = 32\n",
             self.array, self.depth
         );
-        for vm in ["sql", "web"] {
+        for vm in ["sql", "app", "web"] {
             if self.loads.iter().any(|(name, _)| *name == vm) {
                 text += &format!(
                     "[vm.{vm}]\nguest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n\
@@ -139,6 +139,48 @@ fn bursts_in_step_with_the_samples_hide_what_competes() {
         let is_sure = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
         assert!(!is_sure, "{verdict:?}\n{line}\n{}", host.text());
     }
+}
+
+#[test]
+fn a_queue_that_is_held_between_the_samples_alone_may_gain_what_it_waits() {
+    // While eight threads join fifty, DSNRO holds them to 32, and the samples are of the time without them.
+    let array = "servers = 64\nservice = \"4ms\"\nspread = \"lognormal\"\nvariation = 0.8\nqueue = \"shared\"";
+    let loads = &[
+        ("sql", "threads = 50\nsize = \"8k\""),
+        ("web", "threads = 8\nsize = \"8k\"\non = \"400ms\"\noff = \"5600ms\""),
+    ];
+    let verdict = Host { array, depth: 64, loads, from: 0, line: DSNRO }.check();
+    assert_eq!(verdict, Verdict::Identified);
+    let verdict = Host { array, depth: 64, loads, from: 0, line: SHORTER }.check();
+    assert_eq!(verdict, Verdict::NoModel, "DSNRO may be less already");
+}
+
+#[test]
+fn a_queue_may_count_more_for_commands_of_which_the_mean_size_is_known_alone() {
+    let array = "servers = 200\nservice = \"1.5ms\"\nspread = \"exponential\"\nlink = \"2Gbit/s\"";
+    let line = "storage core device set -d DEVICE -O 16";
+    let sizes = "size = { \"4k\" = 70, \"64k\" = 30 }";
+    let [few, many] = ["threads = 3\nstop = \"20s\"", "threads = 24\nstart = \"20s\""];
+    let [few, many] = [few, many].map(|threads| format!("{threads}\n{sizes}"));
+    let [quiet, busy] = ["rate = 1000\nstop = \"20s\"", "rate = 7900\nstart = \"20s\""];
+    let [quiet, busy] =
+        [quiet, busy].map(|rate| format!("arrival = \"poisson\"\nsize = \"8k\"\n{rate}"));
+    let loads = &[("sql", &*quiet), ("sql", &*busy), ("web", &*few), ("web", &*many)];
+    Host { array, depth: 64, loads, from: 11, line }.check();
+}
+
+#[test]
+fn who_asks_for_less_than_its_part_of_a_full_queue_is_not_held_by_it() {
+    // What it has outstanding goes with its rate, which is its own: a deeper queue takes nothing from it.
+    let array = "servers = 24\nservice = \"1ms\"\nqueue = \"shared\"";
+    let loads = &[
+        ("sql", "arrival = \"poisson\"\nrate = 500\nstop = \"20s\""),
+        ("sql", "arrival = \"poisson\"\nrate = 4000\nstart = \"20s\""),
+        ("app", "threads = 4\nstop = \"20s\""),
+        ("app", "threads = 30\nthink = \"0.3ms\"\nstart = \"20s\""),
+        ("web", "threads = 20"),
+    ];
+    Host { array, depth: 64, loads, from: 11, line: DSNRO }.check();
 }
 
 #[test]
