@@ -92,16 +92,21 @@ fn number(text: &str, max: i64) -> Option<i64> {
     text.parse().ok().filter(|&value| value <= max)
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar.
+/// Days from 1970-01-01 to a date of the Gregorian calendar; `None` where that has no such day.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if month < 1 || day < 1 || year < 1 {
         return None;
     }
+    let days = days_since(year, month, day);
+    (date(days) == (year, month, day)).then_some(days)
+}
+
+const fn days_since(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March put the leap day at the end.
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
     let of_year = (153 * month + 2) / 5 + day - 1;
-    Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
+    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
 /// Where the clock of a host, by the stamps of its rows, did not run on: places of rows.
