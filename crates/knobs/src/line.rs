@@ -37,16 +37,21 @@ impl FromStr for Line {
     type Err = Refusal;
 
     /// Reads a line as esxcli takes it (`storage core device set -d naa.1 -O 64`), with a host in
-    /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it; a line for the PVSCSI
-    /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
+    /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it, with a host in front of `$esxcli` or
+    /// not; a line for the PVSCSI driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
     /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none), their shares
     /// (`NumDiskShares`), reservation (`StorageIOAllocationReservation`) or storage policy
     /// (`StoragePolicy gold`); or what a policy says (`storage policy gold: DiskLimitIOPerSecond 500`).
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
-        if powercli::is_call(text) {
-            return Ok(Self { host: None, settings: powercli::parse(text)?.settings()? });
+        let (host, call) = match text.split_once(": ") {
+            Some((host, call)) if powercli::is_call(call) => (Some(host), call),
+            _ => (None, text),
+        };
+        if powercli::is_call(call) && !host.is_some_and(|host| host.contains(char::is_whitespace)) {
+            let settings = powercli::parse(call)?.settings()?;
+            return Ok(Self { host: host.map(String::from), settings });
         }
         if let Some((disk, change)) = text.rsplit_once(": ")
             && let Some(allocation) = AllocationChange::read(change)

@@ -435,6 +435,15 @@ proptest! {
     }
 
     #[test]
+    fn a_call_of_powercli_takes_its_host_in_front(setting in of_esxcli()) {
+        let call = setting.powercli().expect("esxcli sets it");
+        let line: Line = format!("esx-1: {call}").parse().expect("it is a line");
+        prop_assert_eq!(line, Line { host: Some("esx-1".into()), settings: vec![setting] });
+        let of_words = format!("two words: {call}").parse::<Line>();
+        prop_assert!(of_words.is_err());
+    }
+
+    #[test]
     fn lines_for_guests_come_back(setting in of_guest()) {
         prop_assert_eq!(read(&setting.to_string()), std::slice::from_ref(&setting));
         let Setting::Pvscsi { vm: GuestName { system, .. }, depth, ring_pages } = setting else {
