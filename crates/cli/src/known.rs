@@ -21,7 +21,7 @@ use sim::{Outcome, WindowView};
 use crate::{
     array_load::{self, policy_wait_ms},
     array_queues::ArrayQueues,
-    asks::asks,
+    asks::{asks, costs},
     course::Course,
     demand,
     host_links::HostLinks,
@@ -51,6 +51,15 @@ pub(crate) fn advanced_by(
         _ => None,
     });
     set.unwrap_or_else(|| advanced(&scenario.hosts[host], wanted))
+}
+
+/// Bytes that an IOPS limit of a host counts as one I/O by the end of a window; `None` where it counts commands of any
+/// size as one.
+fn limit_unit(scenario: &Scenario, host: usize, window: &Window) -> Option<u32> {
+    let option = |wanted| advanced_by(scenario, host, window, wanted);
+    let version = scenario.hosts[host].config.version;
+    let of_host = SchedPolicy::default_in(version, option(Advanced::SchedulerWithReservation));
+    (of_host == SchedPolicy::Mclock).then(|| option(Advanced::SchedCostUnit))
 }
 
 /// The order in which a device queue is served when a run begins.
@@ -205,6 +214,7 @@ pub(crate) fn facts(
                 switches,
                 locked,
                 asks,
+                costs: costs(scenario, index, window, limit_unit(scenario, index, window)),
                 short,
                 array_of,
                 paths,
@@ -245,6 +255,8 @@ struct Known<'a> {
     locked: &'a BTreeSet<&'a str>,
     /// What comes to each virtual disk at a rate of its own.
     asks: Vec<Option<f64>>,
+    /// What a command of each counts as before an IOPS limit.
+    costs: Vec<Option<f64>>,
     /// By array and volume: those that policies of all volumes together hold.
     short: &'a BTreeMap<(usize, u32), u32>,
     /// The array of each device that has a disk.
@@ -514,6 +526,7 @@ impl Known<'_> {
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()].filter(|_| limit_together != Some(None)),
+            limit_cost: self.costs[id.index()],
             limit_together: limit_together.flatten(),
             limit_at_end: self.course.limits_at_end[id.index()],
             policy_at_end: self.course.policies_at_end[id.index()]

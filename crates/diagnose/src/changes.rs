@@ -93,6 +93,7 @@ pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (S
         let option = Advanced::VvolPesnro;
         return match facts.esxi_version.filter(|version| !option.exists_in(*version)) {
             Some(version) => (has_no_option(name, version), Vec::new()),
+            None if facts.device(name).has_own_dsnro.is_none() => unknown_option(option.info(), to),
             None => advanced(option.info(), (from, to)),
         };
     }
@@ -102,6 +103,18 @@ pub(crate) fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (S
     let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
     let what = format!("{}, on every host that uses it.", raises_dsnro(name, (from, to)));
     (what, vec![Step::new(set(to), Some(set(from)))])
+}
+
+/// The same of an option of which it is not known what it is: DQLEN and what esxcli prints of a protocol endpoint may be
+/// its own DSNRO.
+fn unknown_option(info: &AdvancedInfo, to: u32) -> (String, Vec<Step>) {
+    let set = Setting::Advanced { option: info.option, value: Some(to.clamp(info.min, info.max)) };
+    let what = format!(
+        "Raise {} to {to}, if `{}` shows less: note what it is before, to take it back.",
+        info.path,
+        show_option(info.path)
+    );
+    (what, vec![Step::new(set, None)])
 }
 
 fn raises_dsnro(name: &str, (from, to): (u32, u32)) -> String {
@@ -246,7 +259,11 @@ fn add_dsnro(
 ) -> String {
     let with = dsnro_within(name, depth, facts);
     let Some(dsnro) = dsnro.filter(|dsnro| *dsnro < with) else { return String::new() };
-    steps.extend(set_dsnro(name, (dsnro, with), facts).1);
+    let (_, set) = set_dsnro(name, (dsnro, with), facts);
+    if set.is_empty() {
+        return String::new();
+    }
+    steps.extend(set);
     format!(", and {when} DSNRO of {name} from {dsnro} to {with}")
 }
 
@@ -574,6 +591,20 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Chan
     change.risk = "The VM takes more of the device from the others.".into();
     undo.iter().for_each(|had| tell_of_policy(&mut change, had));
     change
+}
+
+/// Shows the limits of some VMs, of which one may hold their disks; `None` without a VM.
+pub(crate) fn show_limits(vms: &[&str]) -> Option<Change> {
+    const NAMED: usize = 3;
+    let named = &vms[..vms.len().min(NAMED)];
+    let what = format!(
+        "See what limits and storage policies the disks of {} have, the first to look at, and raise or remove those \
+         that are not meant.",
+        named.join(", ")
+    );
+    let shown = named.iter().flat_map(|vm| limits(vm, None, None).set.show());
+    let change = Change { powercli: shown.collect(), ..look(what, Vec::new()) };
+    (!vms.is_empty()).then_some(change)
 }
 
 /// The limit of the disks of that name, and what gives them again what they had as far as it is known.

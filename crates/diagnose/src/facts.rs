@@ -447,6 +447,9 @@ pub struct VdiskFacts {
     pub guest: GuestOs,
     /// Its IOPS limit in the host, the lowest that was in force; `None` is no limit.
     pub limit_iops: Option<u32>,
+    /// I/Os that a command of it counts as before that limit in the mean, at most; `None` where the sizes of what
+    /// its guest sends are not known one by one.
+    pub limit_cost: Option<f64>,
     /// What it comes to with the limits of its VM's other disks on the device, where they hold all together.
     pub limit_together: Option<u32>,
     /// The limit that is in force at the end, which an undo restores.

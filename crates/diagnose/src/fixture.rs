@@ -82,6 +82,7 @@ pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
         adapter_depth: None,
         guest: GuestOs::Windows,
         limit_iops: Some(limit),
+        limit_cost: None,
         limit_together: None,
         limit_at_end: Some(limit),
         policy_at_end: None,

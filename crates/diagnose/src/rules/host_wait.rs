@@ -239,8 +239,19 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             number(held.commands)
         )
     });
-    finding.sentence =
-        format!("{}, for no queue that the counters show: {why}.", held.sentence(name));
+    // What the VMkernel counts in QAVG waits in the queue of its own VM.
+    let qavg_ms = flow.per_command(&spell.samples, Flow::qavg);
+    let may_be_limited = reaches(qavg_ms, Some(MOSTLY * held.kavg_ms))
+        && held_number.is_none_or(|held| !held.is_sure)
+        && !iops_limit::is_known_on(case, device);
+    finding.sentence = match may_be_limited && held_number.is_none() && ceiling.is_none() {
+        true => format!(
+            "{}, in the queues of the VMs themselves (QAVG) though slots are free, at no rate that stays: an IOPS limit \
+             or a storage policy of their disks is the first to look at.",
+            held.sentence(name)
+        ),
+        false => format!("{}, for no queue that the counters show: {why}.", held.sentence(name)),
+    };
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
     let is_either = held_number.is_some_and(|held| !held.is_sure) || ceiling.is_some();
@@ -251,17 +262,22 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             let refusals = "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into();
             [refusals].into_iter().chain(limits).collect()
         }
-        None => vec![
-            "CONS/s, which `esxtop -b -a` records".into(),
-            "%RDY and %CSTP of the VMs in the same window".into(),
-        ],
+        None => {
+            let lacks_conflicts = !device.faults.conflicts.is_there();
+            let conflicts = "CONS/s, which `esxtop -b -a` records".into();
+            let ready = "%RDY and %CSTP of the VMs in the same window".into();
+            lacks_conflicts.then_some(conflicts).into_iter().chain([ready]).collect()
+        }
     };
     finding.sufferers = held.vms;
-    finding.changes = vec![changes::look(
+    let names: Vec<&str> = finding.sufferers.iter().map(|vm| vm.name.as_str()).collect();
+    let limits = may_be_limited.then(|| changes::show_limits(&names)).flatten();
+    finding.changes = limits.into_iter().collect();
+    finding.changes.push(changes::look(
         "Look for what holds commands without a queue: reservation conflicts, BUSY and retries of \
          this device in vmkernel.log, and a host short of CPU.",
         vec![format!("esxcli storage core device stats get -d {}", changes::shell(name))],
-    )];
+    ));
     finding.do_not =
         vec!["Do not raise queue depths: the device has slots to spare already.".into()];
     Some(finding)
@@ -281,6 +297,23 @@ mod tests {
         let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
         vm.davg(1.0).kavg(137.0).sampled(|_| 9);
         bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn what_waits_in_the_queue_of_its_vm_may_be_limited_and_the_line_that_shows_it_is_first() {
+        let found = |qavg_ms: f64| {
+            let mut bench = Bench::new(12);
+            let rate = |sample: usize| 1_900.0 + 90.0 * (sample % 3) as f64;
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::QueueLatency, move |_| qavg_ms);
+            device.vm("a").iops_when(rate).davg(0.5).kavg(7.5).sampled(|_| 1);
+            bench.only(Cause::HostWait, &Facts::default())
+        };
+        let limited = found(7.5);
+        assert!(limited.changes[0].powercli[0].contains("DiskLimitIOPerSecond"), "{limited:?}");
+        // The rows of a bench have CONS/s.
+        assert!(limited.raise_confidence[0].starts_with("%RDY"), "{limited:?}");
+        assert!(found(0.0).changes[0].powercli.is_empty());
     }
 
     #[test]

@@ -8,16 +8,16 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, Kind, sorted::sort_by};
+use counters::{Counter, sorted::sort_by};
 
 use super::{
-    ALIKE, Case, EITHER, Rank, Rule, changes, number, reservations::collide, steady, sufferers,
+    ALIKE, Case, EITHER, Rank, Rule, changes, number, steady, sufferers,
+    suspect::{Suspect, UNSEEN_PART, in_units, known_disk, known_limit, suspects},
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
-    VdiskFacts, World, is_round, largest, little, mean, quantile, reaches, unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, VdiskFacts,
+    World, is_round, largest, mean, observe::is_round_within, quantile, reaches, unrest_percent,
 };
-use levels::weighted_mean;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
@@ -32,130 +32,11 @@ const WAIT_PART: f64 = 0.2;
 const UNEXPLAINED: f64 = 3.0;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
-/// What a wait that no queue of the VMkernel shows must come to, besides `kavg_ms` of disks: snapshots and filters cost time
-/// there too, but neither make a rate flat nor take most of a command's time.
-const UNSEEN_PART: f64 = 0.5;
+/// How far a rate may move that such a wait holds.
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
 /// How near to a known limit the rate must come: its second is not esxtop's.
 const NEAR: f64 = 0.9;
-
-/// What may be held to a rate.
-#[derive(Clone, Copy)]
-struct Suspect<'a> {
-    device: &'a Device<'a>,
-    /// Its VM there; on NFS VMs have no rows.
-    world: Option<&'a World<'a>>,
-    /// The virtual disk, where there are columns of it.
-    disk: Option<&'a Vdisk<'a>>,
-    /// On NFS: what a command takes there that waits for nobody, where that is known.
-    alone_ms: Option<f64>,
-}
-
-impl<'a> Suspect<'a> {
-    fn name(&self) -> &'a str {
-        self.disk.map_or(self.vm(), |disk| disk.name)
-    }
-
-    fn object(&self) -> Object {
-        let kind = if self.disk.is_some() { Kind::VirtualDisk } else { Kind::Vm };
-        Object::row(kind, self.name())
-    }
-
-    fn vm(&self) -> &'a str {
-        self.world.map(|world| world.owner).or(self.disk.map(|disk| disk.vm)).unwrap_or_default()
-    }
-
-    fn flow(&self) -> Option<&'a Flow<'a>> {
-        self.world.map(|world| &world.flow)
-    }
-
-    fn size_kib(&self, samples: &[usize]) -> Option<f64> {
-        let of_disk = || mean(samples.iter().map(|&sample| self.disk?.size_kib(sample)));
-        self.flow().map_or_else(of_disk, |flow| flow.size_kib(samples))
-    }
-
-    fn rate(&self, sample: usize) -> Option<f64> {
-        self.disk.map_or_else(|| self.flow()?.rate(sample), |disk| disk.rate(sample))
-    }
-
-    fn latency_ms(&self, sample: usize) -> Option<f64> {
-        let of_disk = |disk: &Vdisk<'_>| disk.latency_at(sample);
-        self.disk.map_or_else(|| self.flow()?.gavg(sample), of_disk)
-    }
-
-    /// What the device's queue costs a command in the mean while all slots are taken: a slot must
-    /// come free for it and for each that waits before it, and a large command waits as often as the
-    /// unit of shares fits into it [LAMW]. Who holds most of the slots itself waits for its own
-    /// commands, however long that takes.
-    fn turn_ms(&self, sample: usize) -> Option<f64> {
-        if !self.device.may_be_full(sample)? {
-            return Some(0.0);
-        }
-        let flow = &self.device.flow;
-        if self.flow()?.in_flight(sample)? > 0.5 * flow.in_flight(sample)? {
-            return Some(f64::INFINITY);
-        }
-        let of_disk = self.disk.and_then(|disk| disk.size_kib(sample));
-        let own = of_disk.or_else(|| self.flow()?.size_kib(&[sample]));
-        let units = |rate: f64, size_kib| changes::in_cost_units(rate, size_kib) / rate;
-        let own = units(self.rate(sample)?, own);
-        let all = units(flow.rate(sample)?, flow.size_kib(&[sample]));
-        let turn_s = (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE);
-        Some(1_000.0 * turn_s * (own / all).max(1.0))
-    }
-
-    /// Whether conflicts with other hosts' reservations count, or explain half of what waits.
-    fn is_refused(&self, sample: usize) -> Option<bool> {
-        let explained = self.device.faults.retrying(sample)? >= 0.5 * self.waiting(sample)?;
-        Some(explained || collide(self.device, sample)?)
-    }
-
-    /// Mean commands that wait.
-    fn waiting(&self, sample: usize) -> Option<f64> {
-        Some(little(self.rate(sample)?, self.wait_ms(sample)?))
-    }
-
-    /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the
-    /// VMkernel show in QAVG, and a policy's filter is above KAVG. NFS has neither [ELA].
-    fn wait_ms(&self, sample: usize) -> Option<f64> {
-        let Some(flow) = self.flow() else {
-            return Some(self.latency_ms(sample)? - self.alone_ms?);
-        };
-        if self.disk.is_none() {
-            return flow.qavg(sample);
-        }
-        let held = (flow.kavg(sample)? - flow.qavg(sample)?).max(0.0);
-        Some((self.latency_ms(sample)? - flow.davg(sample)? - held).max(0.0))
-    }
-
-    /// The mean over commands of a time.
-    fn per_command(&self, samples: &[usize], millis: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-        weighted_mean(samples.iter().map(|&s| Some((millis(s)?, self.rate(s)?))))
-    }
-
-    /// Commands a second, each counted as often as the unit of limits fits into it.
-    fn in_units(&self, sample: usize) -> Option<f64> {
-        Some(changes::in_cost_units(self.rate(sample)?, self.size_kib(&[sample])))
-    }
-
-    /// What it must wait for that to count: of what the device takes, as much as the wait for its slots.
-    fn least_wait_ms(&self, davg_ms: Option<f64>) -> f64 {
-        let kavg_ms = self.device.limits.get(Threshold::KavgMs);
-        davg_ms.map_or(kavg_ms, |davg_ms| self.device.least_wait_ms(davg_ms))
-    }
-
-    fn davg_ms(&self, sample: usize) -> Option<f64> {
-        self.flow()?.davg(sample)
-    }
-
-    /// Whether the VMkernel's own queue accounts for the wait.
-    fn is_seen(&self, spell: &Spell) -> bool {
-        let qavg_ms = self.flow().and_then(|flow| flow.per_command(&spell.samples, Flow::qavg));
-        let wait_ms = self.per_command(&spell.samples, |sample| self.wait_ms(sample));
-        reaches(qavg_ms, wait_ms.map(|wait_ms| UNSEEN_PART * wait_ms))
-    }
-}
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
@@ -167,6 +48,9 @@ struct Held {
     spell: Spell,
     /// The rate that is not passed, of a load that comes at random and only nearly reaches it.
     ceiling: Option<f64>,
+    /// Where commands of several sizes are held, and so a sum of their number and their data, what of that is the number
+    /// and what the data.
+    weights: Option<[f64; 2]>,
 }
 
 /// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands of each that do
@@ -193,37 +77,6 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     suspects(case, device).iter().any(|suspect| held(case, suspect).is_some())
 }
 
-/// The virtual disks on a device, and the VMs there of which no disk is known.
-fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> {
-    if device.is_nfs {
-        let alone_ms = case.array(device).and_then(|array| array.service_ms);
-        let suspect = |disk| Suspect { device, world: None, disk: Some(disk), alone_ms };
-        return case.host.vdisks_on(device).map(suspect).collect();
-    }
-    let vms = device.worlds.iter().filter(|world| !world.is_system);
-    let of_vm = |world: &'a World<'a>| {
-        let alone = Suspect { device, world: Some(world), disk: None, alone_ms: None };
-        let disks = case.host.vdisks_of(world.owner, device);
-        let mut suspects: Vec<_> =
-            disks.map(|disk| Suspect { disk: Some(disk), ..alone }).collect();
-        if suspects.is_empty() {
-            suspects.push(alone);
-        }
-        suspects
-    };
-    vms.flat_map(of_vm).collect()
-}
-
-/// What is known of the disk of a suspect.
-fn known_disk<'a>(case: &Case<'a>, suspect: &Suspect<'_>) -> Option<&'a VdiskFacts> {
-    case.facts.vdisks.get(suspect.disk?.name)
-}
-
-/// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
-fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
-    Some(known_disk(case, suspect)?.limit_iops)
-}
-
 /// Whether everything on a device waits in the host for limits that are known, and that let less than one of
 /// its commands go in a sample.
 pub(super) fn lets_none_go(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
@@ -233,7 +86,7 @@ pub(super) fn lets_none_go(case: &Case<'_>, device: &Device<'_>, sample: usize) 
     let waiting = suspects(case, device).into_iter().filter(is_inside);
     let rates: Option<Vec<f64>> = waiting
         .map(|suspect| {
-            let units = changes::in_cost_units(1.0, suspect.size_kib(&device.busy));
+            let units = in_units(case, &suspect, 1.0, &device.busy);
             Some(f64::from(known_limit(case, &suspect)??) / units)
         })
         .collect();
@@ -251,14 +104,18 @@ pub(super) fn is_known_on(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Held> {
     let spell = waits(case, suspect)?;
-    if matches!(known_limit(case, suspect), Some(Some(_))) || is_at_a_limit(case, suspect, &spell) {
-        return Some(Held { spell, ceiling: None });
+    let is_known = matches!(known_limit(case, suspect), Some(Some(_)));
+    if is_known || is_at_a_limit(case, suspect, &spell, &|s| suspect.rate(s)) {
+        return Some(Held { spell, ceiling: None, weights: None });
+    }
+    if let Some(weights) = held_by_size(case, suspect, &spell) {
+        return Some(Held { spell, ceiling: None, weights: Some(weights) });
     }
     let ceiling = ceiling(case, suspect, &spell).filter(|ceiling| {
         let size_kib = suspect.size_kib(&spell.samples);
         is_round(*ceiling) || is_round(changes::in_cost_units(*ceiling, size_kib))
     })?;
-    Some(Held { spell, ceiling: Some(ceiling) })
+    Some(Held { spell, ceiling: Some(ceiling), weights: None })
 }
 
 /// The rate that a disk on a device nearly reaches, if it is no limit that anybody would set but by chance:
@@ -276,8 +133,7 @@ fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     if device.is_nfs && known.is_none() {
         return None;
     }
-    let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
-    if in_bursts && known.is_none() || known == Some(None) {
+    if known == Some(None) {
         return None;
     }
     let limit = |threshold| device.limits.get(threshold);
@@ -305,30 +161,65 @@ fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     if let Some(Some(limit)) = known {
         let spell = Spell::any(&device.busy, |sample| is_held(sample) == Some(true))?;
         let least = NEAR * f64::from(limit);
-        let most = largest(spell.samples.iter().map(|&s| suspect.in_units(s)));
+        let units = |&s: &usize| Some(in_units(case, suspect, suspect.rate(s)?, &[s]));
+        let most = largest(spell.samples.iter().map(units));
         let davg_ms = suspect.per_command(&device.busy, |s| suspect.davg_ms(s));
         let counts = suspect.per_command(&device.busy, |s| suspect.wait_ms(s))
             >= Some(suspect.least_wait_ms(davg_ms));
         return (most >= Some(least) && counts).then_some(spell);
     }
-    device.spell(|sample| is_held(sample) == Some(true))
+    let spell = device.spell(|sample| is_held(sample) == Some(true))?;
+    // A queue that is full between the samples makes others wait so too, but at no rate that somebody sets.
+    let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
+    (!in_bursts || is_set(case, suspect, &spell)).then_some(spell)
 }
 
-/// Whether the rate of a suspect that waits does not move.
-fn is_at_a_limit(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
+/// Whether the rate of a suspect stays, in samples enough, and is one that somebody sets.
+fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
+    let of_chance = steady::of_chance(case, spell, |sample| suspect.rate(sample));
+    let rate = spell.mean(|sample| suspect.rate(sample));
+    let is_round = |rate: f64| {
+        let in_units = in_units(case, suspect, rate, &spell.samples);
+        is_round_within(rate, steady::EXACTLY) || is_round_within(in_units, steady::EXACTLY)
+    };
+    spell.samples.len() >= steady::ENOUGH_SAMPLES
+        && steady::is_held(of_chance)
+        && rate.is_some_and(is_round)
+}
+
+/// What of the number of a suspect's commands and what of their data makes a sum that does not move, where their sizes
+/// do: then a limit that counts by size may hold them.
+fn held_by_size(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<[f64; 2]> {
+    let [rate, kib] = [Suspect::rate, Suspect::kib_per_s].map(|of| spell.mean(|s| of(suspect, s)));
+    let (rate, kib) = (rate?, kib.filter(|kib| *kib > 0.0)?);
+    let parts = |s: usize| Some((suspect.rate(s)? / rate, suspect.kib_per_s(s)? / kib));
+    let pairs: Vec<(f64, f64)> = spell.samples.iter().filter_map(|&s| parts(s)).collect();
+    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
+    let weights = steady::held_sum(&pairs, commands)?;
+    let sum = |s| parts(s).map(|(a, b)| rate * (weights[0] * a + weights[1] * b));
+    is_at_a_limit(case, suspect, spell, &sum).then_some(weights)
+}
+
+/// Whether the rate of a suspect that waits does not move; `rate` is that, or what its limit may make of it.
+fn is_at_a_limit(
+    case: &Case<'_>,
+    suspect: &Suspect<'_>,
+    spell: &Spell,
+    rate: &dyn Fn(usize) -> Option<f64>,
+) -> bool {
     let device = suspect.device;
     // A rate that is held of a part of a device may stand beside what moves by chance, and beside a
     // number of the whole that stays.
-    let is_held = steady::is_held(steady::of_chance(case, spell, |s| suspect.rate(s)));
+    let is_held = steady::is_held(steady::of_chance(case, spell, rate));
     let is_free = |rate: &dyn Fn(usize) -> Option<f64>| steady::is_by_chance(case, spell, rate);
     let stays =
         || steady::held_number(case, device, spell).is_some_and(|n| !(n.is_sure && is_held));
-    if is_free(&|s| suspect.rate(s)) || !is_held && is_free(&|s| device.flow.rate(s)) || stays() {
+    if is_free(rate) || !is_held && is_free(&|s| device.flow.rate(s)) || stays() {
         return false;
     }
-    let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
+    let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| rate(s)).collect();
     let unrest = unrest_percent(&rates);
-    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)));
+    let commands = spell.mean(|s| Some(rate(s)? * case.host.interval_s(s)));
     // A limit lets as many go in each interval, one more or less.
     let grain = 100.0 / commands.unwrap_or_default().max(1.0);
     let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
@@ -442,7 +333,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
     let (rate_text, wait) = (number(rate), number(wait_ms));
     let size = suspect.size_kib(samples);
-    let normalised = changes::in_cost_units(rate, size);
+    let normalised = in_units(case, suspect, rate, samples);
     let of_disk = known_disk(case, suspect);
     let known = of_disk.and_then(|disk| Some((disk.limit_iops?, disk)));
     finding.sentence = match known {
@@ -460,11 +351,16 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     };
     finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
+    finding.evidence = vec![Evidence::new("commands per second", rate, "1/s")];
     let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
-    finding.evidence = vec![
-        Evidence::new("commands per second", rate, "1/s"),
-        Evidence::new(in_units, normalised, "1/s"),
-    ];
+    match size.filter(|_| held.weights.is_some()).map(|size| size / changes::cost_unit_kib()) {
+        // Each command begins at most one unit more than it fills, and at least one.
+        Some(filled) => finding.evidence.extend([
+            Evidence::new(format!("{in_units}, at least"), rate * filled.max(1.0), "1/s"),
+            Evidence::new("at most", rate * (filled + 1.0), "1/s"),
+        ]),
+        None => finding.evidence.push(Evidence::new(in_units, normalised, "1/s")),
+    }
     finding.evidence.extend(Evidence::of([
         ("mean size", size, "KiB"),
         ("QAVG", flow.and_then(|flow| flow.per_command(samples, Flow::qavg)), "ms"),
@@ -476,6 +372,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     ]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
+        _ if held.weights.is_some() => 0.75,
         _ if held.ceiling.is_some() && !waits_alone(suspect, spell) => 0.6,
         _ if held.ceiling.is_some() => 0.75,
         (true, true) => 0.9,
@@ -508,6 +405,14 @@ fn as_under_a_limit(suspect: &Suspect<'_>, held: &Held, [rate, wait, place]: [&s
             true => "serves others sooner",
             false => "has slots free",
         };
+        if held.weights.is_some() {
+            return format!(
+                "Commands of {name} wait {wait} ms each {place} although {} {what}: {rate} a second are let go, fewer \
+                 where they are larger, as under an IOPS limit, which counts each begun {} KiB of a command.",
+                device.flow.name,
+                number(changes::cost_unit_kib())
+            );
+        }
         return format!(
             "{name} is held to {rate} commands a second: each waits {wait} ms {place} although {} {what}, as \
              under an IOPS limit.",
@@ -591,6 +496,40 @@ mod tests {
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
+    }
+
+    /// 4 KiB in 7 of 10 commands and 64 KiB in the others count 1.3 each, though their mean size is less than a unit.
+    #[test]
+    fn a_known_limit_counts_commands_of_several_sizes_as_it_is_told() {
+        let found = |limit_cost: Option<f64>| {
+            let mut bench = Bench::new(20);
+            let rate = |s: usize| 230.0 + [2.0, -3.0, 1.0, 4.0, -2.0][s % 5];
+            let vm = bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.6).kavg(138.0);
+            vm.size_kib(22.0).sampled(|_| 0);
+            let mut facts = limited("a:scsi0:1", 300);
+            let disks = std::sync::Arc::make_mut(&mut facts.vdisks);
+            disks.values_mut().for_each(|disk| disk.limit_cost = limit_cost);
+            let finding = bench.diagnose(&Thresholds::default(), &facts).findings.remove(0);
+            (finding.cause, finding.sentence.contains("by its IOPS limit of 300"))
+        };
+        assert_eq!(found(Some(1.3)), (Cause::IopsLimit, true));
+        assert_eq!(found(None).0, Cause::HostWait);
+    }
+
+    /// Its commands are in neither ACTV nor QUED while they wait, so that the queue could be full between the samples.
+    #[test]
+    fn a_rate_that_stays_at_a_round_number_is_no_queue_that_is_full_in_bursts() {
+        let found = |rate: f64| {
+            let mut bench = Bench::new(21);
+            let device = bench.device("naa.1", 32);
+            let held = device.vm("held").iops_when(move |s| rate + 0.2 * (s % 2) as f64);
+            held.davg(1.1).kavg(9.5).sampled(|s| [1, 0, 2, 1][s % 4]).queued(|_| 0);
+            let free = device.vm("free").iops_when(|s| 300.0 + [4.0, -9.0, 7.0, -2.0][s % 4]);
+            free.davg(1.1).sampled(|_| 0);
+            bench.findings().remove(0).cause
+        };
+        assert_eq!(found(1_500.0), Cause::IopsLimit);
+        assert_eq!(found(1_459.0), Cause::Dsnro);
     }
 
     /// 8 threads: 2.15 ms at an array that no sample shows to be flash, and 1.54 ms for the limit.

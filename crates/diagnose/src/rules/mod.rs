@@ -37,6 +37,7 @@ mod slow;
 mod slow_way;
 mod splitting;
 mod steady;
+mod suspect;
 mod switch_link;
 mod virtual_adapter;
 mod virtual_cap;

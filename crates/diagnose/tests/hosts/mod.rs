@@ -372,6 +372,7 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             adapter_depth: Some(host.config.vscsi[disk.vscsi.index()].depth),
             guest: host.guests[disk.vm.index()],
             limit_iops: disk.allocation.limit_iops,
+            limit_cost: None,
             limit_together: None,
             limit_at_end: disk.allocation.limit_iops,
             policy_at_end: None,
