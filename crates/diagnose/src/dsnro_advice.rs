@@ -9,7 +9,7 @@ use knobs::{DSNRO, shell, show_device, show_parameters};
 
 use crate::{
     Change, Device, Facts, Host,
-    changes::{dsnro_within, look, set_dsnro, setting},
+    changes::{dsnro_within, look, raise_depth, set_dsnro, setting},
     driver_depth::{self, Hba},
 };
 
@@ -93,6 +93,29 @@ pub(crate) fn raise_what_holds(
     );
     let hidden = format!("Where the depth of {name} without competition {which}.");
     look_there(host, device, from, facts, [printed, hidden])
+}
+
+/// Deepens a device for which no command waits yet, as far as it is known what its depth is.
+pub(crate) fn deepen(
+    host: &Host<'_>,
+    device: &Device<'_>,
+    depths: (u32, u32),
+    samples: &[usize],
+    facts: &Facts,
+) -> Change {
+    let known = facts.device(device.flow.name);
+    let dsnro = known.dsnro_at_end.or(known.dsnro);
+    let is_alone = device.competitors(samples) < 2
+        && !device.worlds.is_empty()
+        && !device.hides_worlds(samples);
+    match known.max_queue_depth_at_end.or(known.max_queue_depth) {
+        Some(depth) if depth > depths.0 => raise(host, device, depths, facts),
+        None if !is_alone => raise_what_holds(host, device, depths, facts),
+        _ => {
+            let dsnro = dsnro.filter(|dsnro| !is_alone && *dsnro < depths.1);
+            raise_depth(host, device, depths, dsnro, facts)
+        }
+    }
 }
 
 /// What the output of a line is good for.

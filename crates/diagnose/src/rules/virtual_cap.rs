@@ -9,10 +9,13 @@ use std::borrow::Cow;
 use counters::{Controller, Kind};
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
-use super::{ALIKE, Case, adapter_queue, array_qos, changes, knee::Knee, number};
+use super::{
+    ALIKE, Case, adapter_queue, adaptive_throttling, array_qos, changes, command_window, host_link,
+    knee::Knee, number, shared, sioc, switch_link,
+};
 use crate::{
-    Cause, Device, Evidence, Finding, Object, ObjectKind, ROUNDED, Spell, Vdisk, largest, little,
-    reaches, unrest_percent,
+    Cause, Device, Evidence, Finding, Motion, Object, ObjectKind, ROUNDED, Spell, Vdisk,
+    dsnro_advice, largest, little, reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -162,6 +165,14 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
         finding.do_not = vec![format!("Do not raise the guest's depth now: {why}.")];
         return finding;
     }
+    if let Some(device) = device.filter(|device| has_no_more_slots(device, cap)) {
+        let both = deepen_both(case, device, cap);
+        let word = if both.is_some() { "alone" } else { "now" };
+        finding.do_not = vec![format!("Do not raise the guest's depth {word}: {NO_MORE_SLOTS}.")];
+        finding.caution = both.is_some().then_some(changes::CAUTION);
+        finding.changes = both.into_iter().flatten().collect();
+        return finding;
+    }
     finding.changes = fix(case, cap);
     finding.caution = Some(changes::CAUTION);
     finding
@@ -211,19 +222,54 @@ fn full_in_host(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&
              VMkernel. Once that queue has room, this limit is the next",
         );
     }
-    let slots = largest(device.queue.dqlen.over(samples));
-    let is_one = cap.cause == Cause::VirtualDiskCap;
-    if is_one && slots.is_some_and(|slots| slots <= f64::from(cap.limit)) {
-        return Some(
-            "the device queue below it has no more slots than that (DQLEN), and what more it sends \
-             waits in the VMkernel",
-        );
-    }
     let is_adapter_full =
         adapter_queue::full(case, device).is_some_and(|spell| is_meanwhile(&spell));
     is_adapter_full.then_some(
         "the adapter's queue below it is full, and the wait only moves from the guest into the host",
     )
+}
+
+const NO_MORE_SLOTS: &str = "the device queue below it has no more slots than that (DQLEN), and what more it sends waits in \
+     the VMkernel";
+
+/// Whether a device has no more slots than one virtual disk sends.
+fn has_no_more_slots(device: &Device<'_>, cap: &Cap<'_>) -> bool {
+    let slots = largest(device.queue.dqlen.over(&cap.spell.samples));
+    let limit = f64::from(cap.limit);
+    cap.cause == Cause::VirtualDiskCap && slots.is_some_and(|slots| slots <= limit)
+}
+
+/// What is to be done where a device has as many slots as a disk on it sends, and nothing else holds the device or
+/// is full below it: the device is deepened and then the disk, for each alone leaves the other as the limit.
+fn deepen_both(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<[crate::Change; 2]> {
+    let samples = &cap.spell.samples;
+    let slots = f64::from(cap.limit);
+    let is_own = device.motion() == Motion::Steady
+        && device.deepest() == Some(slots)
+        && !sioc::lowers(case, device)
+        && !adaptive_throttling::applies(case, device);
+    let to = changes::depth_for(slots, cap.demand(), f64::INFINITY);
+    let has_room =
+        case.room_at_adapters(device, samples, to.into()).is_none_or(|room| room > slots);
+    let is_full_behind = shared::waits_elsewhere(case, device, samples).is_some()
+        || command_window::instead_of_deeper(case, device).is_some()
+        || host_link::instead_of_deeper(case, device).is_some()
+        || switch_link::instead_of_deeper(case, device).is_some();
+    if !is_own || !has_room || is_full_behind {
+        return None;
+    }
+    let mut of_guest = fix(case, cap);
+    // More disks would share the same slots.
+    of_guest.truncate(of_guest.len() - 1);
+    let mut of_guest = of_guest.pop()?;
+    let mut of_device =
+        dsnro_advice::deepen(case.host, device, (cap.limit, to), samples, case.facts);
+    of_device.what += &format!(
+        " Alone it gains nothing, for {} sends no more than {} at a time: it is done for what comes next.",
+        cap.at, cap.limit
+    );
+    of_guest.what += " Alone it gains nothing either: it comes once the device has more slots.";
+    Some([of_device, of_guest])
 }
 
 fn sentence(cap: &Cap<'_>) -> String {

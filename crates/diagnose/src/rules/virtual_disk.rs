@@ -278,12 +278,28 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_gains_nothing_above_a_device_that_has_no_more_slots() {
+    fn a_guest_and_a_device_of_as_many_slots_are_deepened_together_the_device_first() {
         let mut bench = Bench::new(6);
         bench.device("naa.1", 64).vm("a").iops(22_754.0).davg(2.81);
-        let findings = bench.findings().into_iter();
-        let caps = findings.filter(|finding| finding.cause == Cause::VirtualDiskCap);
-        assert!(caps.map(|cap| cap.changes.len()).eq([0]));
+        let cap = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        let [device, guest] = &cap.changes[..] else { panic!("{:?}", cap.changes) };
+        assert!(device.esxcli[0].ends_with("ql2xmaxqdepth=128"), "{:?}", device.esxcli);
+        assert_eq!(guest.effect, Effect::GuestReboot);
+        assert!(cap.changes.iter().all(|change| change.what.contains("Alone it gains nothing")));
+        assert!(
+            cap.do_not[0].starts_with("Do not raise the guest's depth alone"),
+            "{:?}",
+            cap.do_not
+        );
+    }
+
+    #[test]
+    fn a_depth_that_moves_is_no_device_to_deepen_before_its_guest() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 64).depth(|s| if s < 2 { 48 } else { 64 });
+        device.vm("a").iops(22_754.0).davg(2.81);
+        let cap = bench.first(Cause::VirtualDiskCap, &Facts::default());
+        assert!(cap.changes.is_empty(), "{:?}", cap.changes);
     }
 
     /// 128 threads in the first half of every fifth sample are 64 in the mean of it.
