@@ -212,6 +212,14 @@ impl Device<'_> {
         self.limits.get(Threshold::KavgMs).min(part * davg_ms)
     }
 
+    /// How many commands must wait for slots of which all are taken for that to count: of a few slots, as many as
+    /// make the wait count beside what a command takes in one, by Little's law.
+    fn least_waiting(&self, sample: usize) -> Option<f64> {
+        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
+        let waiting = self.limits.get(Threshold::Waiting);
+        Some(self.queue.depth_at(sample).map_or(waiting, |depth| waiting.min(part * depth)))
+    }
+
     /// Whether samples are those of bursts that come again: several times the commands of the others,
     /// and more than once or twice by chance.
     fn recurs_with_load(&self, spell: &Spell) -> bool {
@@ -272,7 +280,7 @@ impl Device<'_> {
             let least_ms = self.flow.davg(sample).map(|davg_ms| self.least_wait_ms(davg_ms));
             self.stands_at.is_none()
                 && reaches(self.slot_wait_ms(sample), least_ms)
-                && waiting(sample) >= Some(limit(Threshold::Waiting))
+                && waiting(sample) >= self.least_waiting(sample)
                 && !self.is_refused(sample)
         };
         let mean_ms = self.flow.per_command(&self.busy, |_, sample| self.slot_wait_ms(sample));
@@ -545,8 +553,8 @@ impl Device<'_> {
     /// The limits of a device, high and low, of which the lower is none for competition: it fell to that once and
     /// stays, though VMs competed above it before, and had more of its slots than the lower limit lets through. The
     /// higher one is in force then after a run of [`RUN`] commands of one VM, which by chance is as long a part of
-    /// the time as its share to that power.
-    pub(crate) fn falls_beside_competition(&self) -> Option<(f64, f64)> {
+    /// the time as its share to that power. With them the number of samples that show that.
+    pub(crate) fn falls_beside_competition(&self) -> Option<(f64, f64, usize)> {
         const MOST: f64 = 0.5;
         let Motion::TwoLevels { low, high } = self.motion() else { return None };
         let stays = self.depths().is_sorted_by(|one, next| one >= next)
@@ -564,7 +572,7 @@ impl Device<'_> {
         };
         let competed = before.iter().filter(compete).count();
         let is_most = competed > 0 && competed as f64 >= MOST * before.len() as f64;
-        (stays && is_most).then_some((high, low))
+        (stays && is_most).then_some((high, low, competed))
     }
 
     /// VMs that send at least one command of so many.

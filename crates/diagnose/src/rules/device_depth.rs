@@ -362,6 +362,18 @@ mod tests {
 
     use crate::{Cause, DeviceFacts, Facts, Thresholds, diagnose, fixture::Bench};
 
+    /// Of one slot 0.7 of a command wait in the mean, three quarters of what it takes.
+    #[test]
+    fn a_queue_of_one_slot_is_short_where_less_than_one_command_waits() {
+        for (kavg, found) in [(3.0, 1), (0.5, 0)] {
+            let mut bench = Bench::new(19);
+            let rate = |s: usize| 245.0 + 3.0 * (s % 3) as f64;
+            bench.device("naa.1", 1).vm("a").iops_when(rate).davg(4.0).kavg(kavg).sampled(|_| 1);
+            let causes = bench.findings().into_iter().map(|finding| finding.cause);
+            assert_eq!(causes.filter(|cause| *cause == Cause::DeviceDepth).count(), found);
+        }
+    }
+
     #[test]
     fn a_depth_found_by_latency_is_no_short_queue() {
         let mut bench = Bench::new(10);

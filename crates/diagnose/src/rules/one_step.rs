@@ -4,7 +4,7 @@
 
 use knobs::{CONGESTION_MS, DSNRO};
 
-use super::{Case, changes, number};
+use super::{Case, LASTING, changes, number};
 use crate::{Cause, Device, Finding, Flow, Spell};
 
 /// How sure the cause is that is named first.
@@ -12,10 +12,10 @@ const LIKELY: f64 = 0.6;
 
 /// The limits before and after the step, and what may have made it, the likeliest first; `None` where a source
 /// tells what the limits are, or where none of the two may have. Nor where it is to DSNRO's default, for which
-/// nobody has to set anything: a row may show a limit that has just ended [S1].
+/// nobody has to set anything, and few rows show VMs that compete above it: one may show a limit that has just ended [S1].
 fn step(case: &Case<'_>, device: &Device<'_>) -> Option<((f64, f64), Vec<Cause>)> {
     let facts = case.facts.device(device.flow.name);
-    let (high, low) = device.falls_beside_competition()?;
+    let (high, low, competed) = device.falls_beside_competition()?;
     let is_told = facts.dsnro.or(facts.dsnro_at_end).or(facts.max_queue_depth_at_end).is_some()
         || facts.max_queue_depth.is_some_and(|depth| f64::from(depth) <= low);
     let davg_ms = device.flow.per_command(&device.busy, Flow::davg);
@@ -27,7 +27,7 @@ fn step(case: &Case<'_>, device: &Device<'_>) -> Option<((f64, f64), Vec<Cause>)
     };
     let causes = [Cause::Sioc, Cause::AdaptiveThrottling].into_iter().filter(is_possible);
     let causes: Vec<Cause> = causes.collect();
-    let is_default = low == f64::from(DSNRO.default);
+    let is_default = low == f64::from(DSNRO.default) && competed < LASTING;
     (!is_told && !is_default && !causes.is_empty()).then_some(((high, low), causes))
 }
 
@@ -111,6 +111,13 @@ mod tests {
                 assert!(finding.sentence.contains("adaptive throttling"), "{}", finding.sentence);
             }
         }
+    }
+
+    #[test]
+    fn to_the_default_of_dsnro_it_is_told_where_more_than_a_few_rows_show_competition_above_it() {
+        let cause = |depths| first(&two_vms(depths, 9.0), &Facts::default()).cause;
+        assert_eq!(cause(&[64, 64, 64, 64, 32, 32, 32]), Cause::Sioc);
+        assert_eq!(cause(&[64, 64, 32, 32]), Cause::Dsnro);
     }
 
     /// One VM sends 32 commands for each of the other, which have 128 slots together and then 59.
