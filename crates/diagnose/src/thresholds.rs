@@ -165,10 +165,11 @@ impl Thresholds {
 
     /// The limits for a device whose quickest DAVG is `quickest_ms`.
     pub(crate) fn for_device(&self, quickest_ms: f64) -> Limits<'_> {
-        let own = Limits { profile: Profile::Classic, overrides: &self.overrides };
+        let (overrides, is_asked_for) = (&self.overrides[..], self.is_asked_for());
+        let own = Limits { profile: Profile::Classic, is_asked_for, overrides };
         let quick = quickest_ms < own.get(Threshold::FlashMs);
         let chosen = if quick { Profile::Flash } else { Profile::Classic };
-        Limits { profile: self.profile.unwrap_or(chosen), overrides: &self.overrides }
+        Limits { profile: self.profile.unwrap_or(chosen), is_asked_for, overrides }
     }
 
     /// Whether the profile was asked for.
@@ -181,6 +182,8 @@ impl Thresholds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
     pub(crate) profile: Profile,
+    /// Whether that was asked for, and not chosen by the device's latency.
+    is_asked_for: bool,
     overrides: &'a [(Threshold, f64)],
 }
 
@@ -188,6 +191,11 @@ impl Limits<'_> {
     /// Whether a threshold was set by hand.
     pub(crate) fn is_set(&self, threshold: Threshold) -> bool {
         self.overrides.iter().any(|(of, _)| *of == threshold)
+    }
+
+    /// Whether somebody said that the device is flash.
+    pub(crate) fn is_flash_by_word(&self) -> bool {
+        self.is_asked_for && self.profile == Profile::Flash
     }
 
     pub(crate) fn get(&self, threshold: Threshold) -> f64 {

@@ -463,12 +463,13 @@ impl<'a> Device<'a> {
 
     /// The published threshold and the step beside it, of 5, 10, 20 ms [DRILL]: the next one for
     /// what is held for flash by its quick samples, since it may be a cache before disks; the one
-    /// before for disks. A threshold that was set is taken as it is.
+    /// before for disks. A threshold that was set is taken as it is, and so is that of flash where somebody says that
+    /// the device is flash.
     fn slow_steps(&self) -> (f64, f64) {
         const NEXT_STEP: f64 = 2.0;
         const STEP_BEFORE: f64 = 0.8;
         let davg = self.limits.get(Threshold::DavgMs);
-        if self.limits.is_set(Threshold::DavgMs) {
+        if self.limits.is_set(Threshold::DavgMs) || self.limits.is_flash_by_word() {
             (davg, davg)
         } else if self.is_flash() {
             (davg, NEXT_STEP * davg)
