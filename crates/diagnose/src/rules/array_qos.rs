@@ -1,9 +1,8 @@
 //! Limited by the array: QoS on a volume [S4].
 //!
-//! The array holds a volume to a rate by delaying what is above it. The rate is flat, the latency
-//! follows the number outstanding, and whatever is not held to that rate is answered many times
-//! faster: another VM's volume behind the same protocol endpoint, another device, or the same one
-//! when it asked for less.
+//! The array holds a volume to a rate by delaying what is above it. The rate is flat, the latency follows the number
+//! outstanding, and whatever is not held to that rate is answered many times faster: another VM's volume behind the same
+//! protocol endpoint, another device, or the same one when it asked for less.
 
 use counters::Counter;
 
@@ -19,7 +18,7 @@ use super::{
     silence,
     steady::{
         ENOUGH_SAMPLES, EXACTLY, is_closed, is_exact, is_paced, is_regulated, is_steady,
-        is_surely_exact, may_be_regulated, rates, settled, spread,
+        is_surely_exact, may_be_regulated, of_chance, rates, settled, spread,
     },
 };
 use crate::{
@@ -50,9 +49,10 @@ const LEVEL: f64 = 1.2;
 /// The same where nothing else is quick: a saturated array still gives a little more to more.
 const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
+/// How many times as far as by chance a rate moves that nobody paces to the command, where nothing else is quick.
+const LOOSE: f64 = 2.0;
 /// Commands in flight below which nobody is being held back.
 pub(super) const HELD: f64 = 3.0;
-
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -247,11 +247,10 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let contrast = if moved <= EXACT && inside >= MOVES { STILL_CONTRAST } else { CONTRAST };
     let own = (at_rest_ms * contrast <= davg && !stalls).then(itself);
     let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
-    let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
+    let peer = stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let is_crowd =
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
     let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
-    let peer = peer();
     let beside = peer.is_some();
     if few && !(own.is_some() && tells_in_few(case, device, &spell, inside)) {
         return None;
@@ -265,9 +264,10 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_still_while_inside_moves =
         stays && inside >= SPREAD || moved <= EXACT && inside >= MOVES;
     let signs = [is_still_while_inside_moves, is_narrow, is_regulated, is_set];
+    let is_loose = of_chance(case, &spell, |s| device.flow.rate(s)) > Some(LOOSE) && !beside;
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
-        _ if few => EITHER,
+        _ if few || is_loose => EITHER,
         1 => 0.65,
         2 => 0.75,
         _ => 0.85,
