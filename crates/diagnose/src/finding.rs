@@ -47,7 +47,7 @@ causes! {
     PathDown "path-down" "Path lost" "A path stopped carrying I/O, and others take over, or will when the host finds it dead.";
     PathThrash "path-thrash" "Path thrash" "Hosts send to both controllers of an array that has a volume at one of them, and they take it from each other.";
     Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
-    Failures "failed-commands" "Commands fail" "Most of the commands are answered with an error.";
+    Failures "failed-commands" "Commands fail" "One in twenty commands or more is answered with an error.";
     ReservationConflicts "reservation-conflicts" "SCSI reservation conflicts" "Commands are refused because another host holds the device.";
     ArrayQos "array-qos" "Held to a rate below the host (QoS or saturation)" "A policy of the array holds a volume to a rate, or array or link are saturated.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";

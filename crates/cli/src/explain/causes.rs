@@ -49,7 +49,7 @@ const CAUSES: &[Words] = &[
     (
         "failed-commands",
         [
-            "FCMDS/s is half of CMDS/s or more, CONS/s left out.",
+            "FCMDS/s is a twentieth of CMDS/s or more, CONS/s left out.",
             "Read the sense data of the failed commands in vmkernel.log.",
             "Do not go by the latency of a device that refuses what it is sent.",
             "Reservation conflicts, which fail too and are sent again.",
