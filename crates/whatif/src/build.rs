@@ -18,7 +18,7 @@ use crate::{
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
     observe::{Depths, Device},
     question::iscsi_kib,
-    reading::{Demand, Knee, Order, Reading, Sizes},
+    reading::{Demand, Knee, Order, Reading},
     rows::{OUTSTANDING_MAX, Row},
     slot::{DISKS_OF_VM, fits, free_slot},
 };
@@ -607,7 +607,8 @@ impl Plan<'_> {
             let duty = self.duty(disk.device, level);
             if rate >= 0.01 && disk.policy == disk.guest.policy_of(index) {
                 let read = row.read_share(level).or(disk.guest.read_share).unwrap_or(1.0) * 100.0;
-                let size = match reading.sizes == Sizes::Apart(disk.device, disk.tenant) {
+                let size = match reading.sizes.is_apart(&self.calibrated[disk.device], disk.tenant)
+                {
                     true => sizes_of(disk.guest.units[1]),
                     false => format!(
                         "\"{}\"",

@@ -26,8 +26,24 @@ pub(crate) const BEST: Reading =
 pub(crate) enum Sizes {
     /// All of the mean.
     Mean,
-    /// Those of the guest at this place, by device and tenant, count the most that goes with their mean.
-    Apart(usize, usize),
+    /// Those of the busiest of each device count the most that goes with their mean.
+    Busiest,
+    /// Those of the others do.
+    Others,
+}
+
+impl Sizes {
+    /// Whether it is so of a guest of a device.
+    pub(crate) fn is_apart(self, of: &DeviceCalibration, tenant: usize) -> bool {
+        let rate = |at: &usize| of.guests[*at].iops;
+        let busiest = (0..of.guests.len()).max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let is_meant = match self {
+            Self::Mean => false,
+            Self::Busiest => busiest == Some(tenant),
+            Self::Others => busiest != Some(tenant),
+        };
+        is_meant && of.vms() > 1.0 && !of.guests[tenant].counts_alike()
+    }
 }
 
 /// In which order a device serves the VMs that wait for it.
@@ -128,19 +144,16 @@ pub(crate) fn of_held(
     held
 }
 
-/// The same for each guest that competes for a queue and has commands of sizes that differ: what these count where it
-/// waits for its turn.
-pub(crate) fn of_sizes(
-    readings: &[Reading],
-    (devices, calibrated): (&[Device<'_>], &[DeviceCalibration]),
-) -> Vec<Reading> {
-    let shared = devices.iter().zip(calibrated).enumerate();
-    let shared = shared.filter(|(_, (device, _))| !device.is_nfs && device.vms() > 1);
-    let places = shared.flat_map(|(device, (_, of))| {
-        let apart = of.guests.iter().enumerate().filter(|(_, guest)| !guest.counts_alike());
-        apart.map(move |(tenant, _)| Sizes::Apart(device, tenant))
-    });
-    places.flat_map(|sizes| readings.iter().map(move |own| Reading { sizes, ..*own })).collect()
+/// The same where guests that compete for a queue have commands of sizes that differ: what these count where they wait
+/// for their turns.
+pub(crate) fn of_sizes(readings: &[Reading], calibrated: &[DeviceCalibration]) -> Vec<Reading> {
+    let is_any = |sizes: &Sizes| {
+        let is_any_of =
+            |of: &DeviceCalibration| (0..of.guests.len()).any(|tenant| sizes.is_apart(of, tenant));
+        calibrated.iter().any(is_any_of)
+    };
+    let sizes = [Sizes::Busiest, Sizes::Others].into_iter().filter(is_any);
+    sizes.flat_map(|sizes| readings.iter().map(move |own| Reading { sizes, ..*own })).collect()
 }
 
 /// That an array of these readings may hold its volumes and be full itself or not, and what would tell.

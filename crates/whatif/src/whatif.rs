@@ -472,14 +472,6 @@ impl<'a> Model<'a> {
             iscsi_kib: iscsi_kib(&[]),
             commands: self.question.commands,
         }
-    /// The same with other sizes of commands, where no limit is asked for, which knows what each of them counts.
-    fn of_sizes(&self, readings: &[Reading], limits: &[Limit<'_>]) -> Vec<Reading> {
-        match limits {
-            [] => reading::of_sizes(readings, (&self.devices, &self.calibrated)),
-            _ => Vec::new(),
-        }
-    }
-
     }
 
     /// The likeliest reading first, then all combinations of what the recording leaves open.
@@ -509,6 +501,15 @@ impl<'a> Model<'a> {
             readings.extend(demands.iter().map(|&demand| Reading { knee, demand, ..BEST }));
         }
         readings
+    }
+
+    /// The same with other sizes of commands, where no limit is asked for, which knows what each of them counts; the
+    /// likeliest, which comes first, is between the others.
+    fn of_sizes(&self, readings: &[Reading], limits: &[Limit<'_>]) -> Vec<Reading> {
+        match limits {
+            [] => reading::of_sizes(&readings[1..], &self.calibrated),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether commands of a device come in bursts most of the time.
