@@ -213,11 +213,13 @@ impl Device<'_> {
     }
 
     /// How many commands must wait for slots of which all are taken for that to count: of a few slots, as many as
-    /// make the wait count beside what a command takes in one, by Little's law.
+    /// make the wait count beside what a command takes in one, by Little's law. A threshold that was set is taken as
+    /// it is.
     fn least_waiting(&self, sample: usize) -> Option<f64> {
         let part = self.limits.get(Threshold::WaitPercent) / 100.0;
         let waiting = self.limits.get(Threshold::Waiting);
-        Some(self.queue.depth_at(sample).map_or(waiting, |depth| waiting.min(part * depth)))
+        let depth = self.queue.depth_at(sample).filter(|_| !self.limits.is_set(Threshold::Waiting));
+        Some(depth.map_or(waiting, |depth| waiting.min(part * depth)))
     }
 
     /// Whether samples are those of bursts that come again: several times the commands of the others,
