@@ -595,16 +595,17 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Chan
 
 /// Shows the limits of some VMs, of which one may hold their disks; `None` without a VM.
 pub(crate) fn show_limits(vms: &[&str]) -> Option<Change> {
-    const NAMED: usize = 3;
-    let named = &vms[..vms.len().min(NAMED)];
+    const SHOWN: usize = 3;
+    let (first, others) = vms.split_first()?;
+    let whose = match others.len() {
+        0 => (*first).into(),
+        more => format!("{first} and {more} more"),
+    };
     let what = format!(
-        "See what limits and storage policies the disks of {} have, the first to look at, and raise or remove those \
-         that are not meant.",
-        named.join(", ")
+        "See the IOPS limits and storage policies of {whose}, and raise or remove what is not meant."
     );
-    let shown = named.iter().flat_map(|vm| limits(vm, None, None).set.show());
-    let change = Change { powercli: shown.collect(), ..look(what, Vec::new()) };
-    (!vms.is_empty()).then_some(change)
+    let shown = vms.iter().take(SHOWN).flat_map(|vm| limits(vm, None, None).set.show());
+    Some(Change { powercli: shown.collect(), ..look(what, Vec::new()) })
 }
 
 /// The limit of the disks of that name, and what gives them again what they had as far as it is known.
