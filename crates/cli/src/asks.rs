@@ -19,13 +19,13 @@ pub(crate) fn asks(scenario: &Scenario, host: usize, window: &Window) -> Vec<Opt
 }
 
 /// Of each virtual disk of a host the I/Os that a command of it counts as before an IOPS limit in a window in the mean,
-/// one for each begun `unit` of its bytes, where there is one, by the sizes that its workload sends: of several the one
+/// one for each begun `unit` of its bytes, by the sizes that its workload sends: of several the one
 /// whose commands count most; `None` where it has none.
 pub(crate) fn costs(
     scenario: &Scenario,
     host: usize,
     window: &Window,
-    unit: Option<u32>,
+    unit: u32,
 ) -> Vec<Option<f64>> {
     let mut all: Vec<Option<f64>> = vec![None; scenario.hosts[host].config.vdisks.len()];
     for work in running(scenario, host, window) {
@@ -36,8 +36,8 @@ pub(crate) fn costs(
     all
 }
 
-fn mean_cost(sizes: &SizeMix, unit: Option<u32>) -> f64 {
-    let cost = |bytes: u32| f64::from(unit.map_or(1, |unit| bytes.div_ceil(unit).max(1)));
+fn mean_cost(sizes: &SizeMix, unit: u32) -> f64 {
+    let cost = |bytes: u32| f64::from(bytes.div_ceil(unit).max(1));
     let all: f64 = sizes.0.iter().map(|&(_, weight)| f64::from(weight)).sum();
     sizes.0.iter().map(|&(bytes, weight)| cost(bytes) * f64::from(weight)).sum::<f64>() / all
 }

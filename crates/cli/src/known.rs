@@ -53,13 +53,12 @@ pub(crate) fn advanced_by(
     set.unwrap_or_else(|| advanced(&scenario.hosts[host], wanted))
 }
 
-/// Bytes that an IOPS limit of a host counts as one I/O by the end of a window; `None` where it counts commands of any
-/// size as one.
-fn limit_unit(scenario: &Scenario, host: usize, window: &Window) -> Option<u32> {
+/// Bytes that an IOPS limit of a host counts as one I/O by the end of a window.
+fn limit_unit(scenario: &Scenario, host: usize, window: &Window) -> u32 {
     let option = |wanted| advanced_by(scenario, host, window, wanted);
     let version = scenario.hosts[host].config.version;
-    let of_host = SchedPolicy::default_in(version, option(Advanced::SchedulerWithReservation));
-    (of_host == SchedPolicy::Mclock).then(|| option(Advanced::SchedCostUnit))
+    SchedPolicy::default_in(version, option(Advanced::SchedulerWithReservation))
+        .limit_unit(option(Advanced::SchedCostUnit))
 }
 
 /// The order in which a device queue is served when a run begins.

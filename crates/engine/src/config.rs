@@ -173,6 +173,16 @@ impl SchedPolicy {
         let has_mclock = Advanced::SchedulerWithReservation.exists_in(version);
         if has_mclock && with_reservation == 1 { Self::Mclock } else { Self::Sfq }
     }
+
+    /// Bytes that an IOPS limit of a host with it counts as one I/O, where `Disk.SchedCostUnit` is `cost_unit`
+    /// bytes: the scheduler before mClock counts I/Os of any size [YB-LIMIT, SPITERI].
+    #[must_use]
+    pub const fn limit_unit(self, cost_unit: u32) -> u32 {
+        match self {
+            Self::Mclock => cost_unit,
+            Self::Fifo | Self::Sfq => u32::MAX,
+        }
+    }
 }
 
 /// Who counts as competing on a device.

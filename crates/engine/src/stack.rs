@@ -269,13 +269,9 @@ impl Stack {
         SchedPolicy::default_in(self.version, with_reservation)
     }
 
-    /// Bytes that an IOPS limit counts as one I/O: the scheduler before mClock counts I/Os of any
-    /// size [YB-LIMIT, SPITERI].
+    /// Bytes that an IOPS limit counts as one I/O.
     pub(crate) fn limit_unit(&self) -> u32 {
-        match self.default_policy() {
-            SchedPolicy::Mclock => self.options.get(Advanced::SchedCostUnit),
-            _ => u32::MAX,
-        }
+        self.default_policy().limit_unit(self.options.get(Advanced::SchedCostUnit))
     }
 
     /// DSNRO [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].

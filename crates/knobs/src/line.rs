@@ -45,13 +45,16 @@ impl FromStr for Line {
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
-        let (host, call) = match text.split_once(": ") {
-            Some((host, call)) if powercli::is_call(call) => (Some(host), call),
-            _ => (None, text),
+        let (name, command) = match text.split_once(": ") {
+            Some((name, command)) => (Some(name.trim()), command),
+            None => (None, text),
         };
-        if powercli::is_call(call) && !host.is_some_and(|host| host.contains(char::is_whitespace)) {
-            let settings = powercli::parse(call)?.settings()?;
-            return Ok(Self { host: host.map(String::from), settings });
+        let host = name.filter(|name| !name.contains(char::is_whitespace)).map(String::from);
+        if powercli::is_call(text) {
+            return Ok(Self { host: None, settings: powercli::parse(text)?.settings()? });
+        }
+        if host.is_some() && powercli::is_call(command) {
+            return Ok(Self { host, settings: powercli::parse(command)?.settings()? });
         }
         if let Some((disk, change)) = text.rsplit_once(": ")
             && let Some(allocation) = AllocationChange::read(change)
@@ -68,19 +71,14 @@ impl FromStr for Line {
             let (host, settings) = vcenter::parse(text)?;
             return Ok(Self { host, settings });
         }
-        let (name, command) = match text.split_once(": ") {
-            Some((name, command)) => (Some(name.trim()), command),
-            None => (None, text),
-        };
         if let Some(system) = GuestSystem::of_line(command) {
             let GuestDriver { system, depth, ring_pages } = GuestDriver::parse(command, system)?;
             let vm = GuestName { vm: name.map(String::from), system: Some(system) };
             return Ok(only(Setting::Pvscsi { vm, depth, ring_pages }));
         }
-        let host = name.filter(|name| !name.contains(char::is_whitespace));
         let call = esxcli::parse(if host.is_some() { command } else { text }, &SETTERS)
             .map_err(|refusal| disks::mistyped(text).unwrap_or(refusal))?;
-        Ok(Self { host: host.map(String::from), settings: call.settings()? })
+        Ok(Self { host, settings: call.settings()? })
     }
 }
 

@@ -75,9 +75,8 @@ pub(crate) fn hold(
     let slowest_ms = vms.iter().map(|(_, (_, ms))| *ms).fold(gavg_ms, f64::max);
     // As many as there are slots take no longer than their part of the slots in use does.
     let crowd = (f64::from(slots) / (rate * davg_ms / 1000.0).max(1e-9)).max(1.0);
-    for &((at, _), (ms, own_ms)) in &vms {
-        rows[at].high =
-            rows[at].high.max(keys[at].captured.unwrap_or_default() * own_ms / least_ms);
+    for &((at, own), (ms, own_ms)) in &vms {
+        rows[at].high = rows[at].high.max(own * own_ms / least_ms);
         rows[ms].low = rows[ms].low.min(least_ms.min(own_ms) * (1.0 - chance(ms)));
     }
     let whole: f64 = vms.iter().map(|((at, _), _)| rows[*at].high).sum();

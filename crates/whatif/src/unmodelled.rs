@@ -22,18 +22,19 @@ pub(crate) fn of(
         ));
     }
     let facts = facts.devices.get(name);
+    let known = facts.and_then(|facts| facts.dsnro);
     let asked = settings.iter().filter_map(|set| depth_asked(slice::from_ref(set), name)).min();
     // A depth that stays above all that DSNRO may have been is one that was seen.
     let is_less = asked.map(f64::from) < device.mean_depth(window);
     let is_hidden =
         device.hides_dsnro(window) || asked.is_some() && is_less && device.may_be_lowered(window);
-    if facts.is_none_or(|facts| facts.dsnro.is_none()) && is_hidden {
+    if known.is_none() && is_hidden {
         return Some(format!(
             "VMs compete for {name} in bursts, and DQLEN was seen between them, so what DSNRO held it to is not \
              known (`esxcli storage core device list -d {name}`, --esxcli FILE, says it)"
         ));
     }
-    let dsnro = facts.and_then(|facts| facts.dsnro).unwrap_or(DSNRO.default);
+    let dsnro = known.unwrap_or(DSNRO.default);
     let is_open = facts.is_none_or(|facts| facts.max_queue_depth.is_none()) && asked.is_some();
     if is_open && device.hides_who_competes(window, dsnro) {
         return Some(format!(

@@ -46,11 +46,18 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 /// What is held, and when.
 struct Held {
     spell: Spell,
+    what: What,
+}
+
+/// What stays of those that are held.
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    /// Their rate; that of a known limit in bursts alone.
+    Rate,
+    /// A sum of the number and the data of commands of several sizes.
+    Sum,
     /// The rate that is not passed, of a load that comes at random and only nearly reaches it.
-    ceiling: Option<f64>,
-    /// Where commands of several sizes are held, and so a sum of their number and their data, what of that is the number
-    /// and what the data.
-    weights: Option<[f64; 2]>,
+    Ceiling(f64),
 }
 
 /// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands of each that do
@@ -106,16 +113,16 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Held> {
     let spell = waits(case, suspect)?;
     let is_known = matches!(known_limit(case, suspect), Some(Some(_)));
     if is_known || is_at_a_limit(case, suspect, &spell, &|s| suspect.rate(s)) {
-        return Some(Held { spell, ceiling: None, weights: None });
+        return Some(Held { spell, what: What::Rate });
     }
-    if let Some(weights) = held_by_size(case, suspect, &spell) {
-        return Some(Held { spell, ceiling: None, weights: Some(weights) });
+    if is_held_by_size(case, suspect, &spell) == Some(true) {
+        return Some(Held { spell, what: What::Sum });
     }
     let ceiling = ceiling(case, suspect, &spell).filter(|ceiling| {
         let size_kib = suspect.size_kib(&spell.samples);
         is_round(*ceiling) || is_round(changes::in_cost_units(*ceiling, size_kib))
     })?;
-    Some(Held { spell, ceiling: Some(ceiling), weights: None })
+    Some(Held { spell, what: What::Ceiling(ceiling) })
 }
 
 /// The rate that a disk on a device nearly reaches, if it is no limit that anybody would set but by chance:
@@ -187,9 +194,9 @@ fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
         && rate.is_some_and(is_round)
 }
 
-/// What of the number of a suspect's commands and what of their data makes a sum that does not move, where their sizes
-/// do: then a limit that counts by size may hold them.
-fn held_by_size(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<[f64; 2]> {
+/// Whether a sum of the number of a suspect's commands and of their data does not move, where their sizes do: then a
+/// limit that counts by size may hold them.
+fn is_held_by_size(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<bool> {
     let [rate, kib] = [Suspect::rate, Suspect::kib_per_s].map(|of| spell.mean(|s| of(suspect, s)));
     let (rate, kib) = (rate?, kib.filter(|kib| *kib > 0.0)?);
     let parts = |s: usize| Some((suspect.rate(s)? / rate, suspect.kib_per_s(s)? / kib));
@@ -197,7 +204,7 @@ fn held_by_size(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option
     let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
     let weights = steady::held_sum(&pairs, commands)?;
     let sum = |s| parts(s).map(|(a, b)| rate * (weights[0] * a + weights[1] * b));
-    is_at_a_limit(case, suspect, spell, &sum).then_some(weights)
+    Some(is_at_a_limit(case, suspect, spell, &sum))
 }
 
 /// Whether the rate of a suspect that waits does not move; `rate` is that, or what its limit may make of it.
@@ -353,7 +360,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
     finding.evidence = vec![Evidence::new("commands per second", rate, "1/s")];
     let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
-    match size.filter(|_| held.weights.is_some()).map(|size| size / changes::cost_unit_kib()) {
+    match size.filter(|_| held.what == What::Sum).map(|size| size / changes::cost_unit_kib()) {
         // Each command begins at most one unit more than it fills, and at least one.
         Some(filled) => finding.evidence.extend([
             Evidence::new(format!("{in_units}, at least"), rate * filled.max(1.0), "1/s"),
@@ -370,11 +377,12 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
         (Evidence::AT_DISK, latency, "ms"),
     ]));
+    let is_ceiling = matches!(held.what, What::Ceiling(_));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
-        _ if held.weights.is_some() => 0.75,
-        _ if held.ceiling.is_some() && !waits_alone(suspect, spell) => 0.6,
-        _ if held.ceiling.is_some() => 0.75,
+        _ if held.what == What::Sum => 0.75,
+        _ if is_ceiling && !waits_alone(suspect, spell) => 0.6,
+        _ if is_ceiling => 0.75,
         (true, true) => 0.9,
         (false, true) => 0.75,
         (true, false) => 0.75,
@@ -400,12 +408,12 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
 /// What is said of one that is not known, with the rate, the wait in milliseconds and the place of that.
 fn as_under_a_limit(suspect: &Suspect<'_>, held: &Held, [rate, wait, place]: [&str; 3]) -> String {
     let (device, name) = (suspect.device, suspect.name());
-    let Some(ceiling) = held.ceiling else {
+    let What::Ceiling(ceiling) = held.what else {
         let what = match device.full.is_some() {
             true => "serves others sooner",
             false => "has slots free",
         };
-        if held.weights.is_some() {
+        if held.what == What::Sum {
             return format!(
                 "Commands of {name} wait {wait} ms each {place} although {} {what}: {rate} a second are let go, fewer \
                  where they are larger, as under an IOPS limit, which counts each begun {} KiB of a command.",
