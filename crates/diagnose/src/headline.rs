@@ -213,7 +213,11 @@ fn of_finding(finding: &Finding) -> String {
         _ => at.clone(),
     };
     let place = match &finding.datastore {
-        Some(datastore) if finding.at.is_device() => format!("datastore {datastore}"),
+        Some(datastore) if finding.at.is_device() => match finding.also.len() {
+            0 => format!("datastore {datastore}"),
+            1 => format!("datastore {datastore} and another device"),
+            more => format!("datastore {datastore} and {more} other devices"),
+        },
         Some(datastore) => format!("{at} on datastore {datastore}"),
         None => at.clone(),
     };

@@ -4,7 +4,8 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Facts, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, mean, number,
+    Device, Facts, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, little, mean,
+    number,
     observe::is_round_within,
     reaches,
     rules::{CONTRAST, EXACTLY},
@@ -33,6 +34,7 @@ pub(crate) fn of(host: &Host<'_>, facts: &Facts) -> Vec<Lack> {
         .chain(full)
         .chain(disks(host).or_else(|| volumes(host, facts)))
         .chain(few)
+        .chain(sparse(host))
         .map(|sentence| Lack { what: Lacking::Reason, sentence })
         .collect()
 }
@@ -73,6 +75,33 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     };
     Some(format!(
         "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
+    ))
+}
+
+/// The device that is slow in the mean of commands enough, of which one is out most of the time, though no sample has
+/// enough of them to judge it, beside others that are judged.
+fn sparse(host: &Host<'_>) -> Option<String> {
+    const COMMANDS: f64 = 100.0;
+    const MOST: f64 = 0.5;
+    host.busy_devices().next()?;
+    let all = host.every_sample();
+    let of = |device: &Device<'_>| {
+        let ms = device.flow.per_command(&all, Flow::davg)?;
+        let rate = mean(all.iter().map(|&s| device.flow.rate(s)))?;
+        let commands: f64 =
+            all.iter().filter_map(|&s| Some(device.flow.rate(s)? * host.interval_s(s))).sum();
+        let is_slow = ms >= host.limits.get(Threshold::DavgMs) && little(rate, ms) >= MOST;
+        (is_slow && commands >= COMMANDS).then_some((ms, rate))
+    };
+    let devices = host.devices.iter().filter(|device| device.busy.is_empty() && !device.is_nfs);
+    let slow = devices.filter_map(|device| Some((device.flow.name, of(device)?)));
+    let (name, (ms, rate)) = slow.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    Some(format!(
+        "{name} takes {} ms a command (DAVG) in the mean, at {} a second: no sample has enough of them to tell why. \
+         Longer samples do, or `--set-threshold {}=1`.",
+        number(ms),
+        number(rate),
+        Threshold::BusyIops.info().key
     ))
 }
 

@@ -205,9 +205,18 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
         let is_held =
             is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
         let others = vms().filter(|other| other.owner != world.owner);
+        // What is so many times as large may take as many times as long.
+        let own_kib = world.flow.size_kib(&spell.samples);
+        let larger = |other: &crate::World<'_>| {
+            let kib = own_kib.zip(other.flow.size_kib(&spell.samples).filter(|kib| *kib > 0.0));
+            kib.map_or(1.0, |(own, other)| (own / other).max(1.0))
+        };
         let faster = others
-            .filter_map(|o| Some((o.owner, o.flow.per_command(&spell.samples, Flow::davg)?)))
-            .filter(|(_, other)| *other > 0.0 && other * CONTRAST <= davg)
+            .filter_map(|other| {
+                let ms = other.flow.per_command(&spell.samples, Flow::davg)?;
+                let is_faster = ms > 0.0 && ms * CONTRAST.max(larger(other)) <= davg;
+                is_faster.then_some((other.owner, ms))
+            })
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         let (flow, vm) = (&world.flow, Some(world.owner));
         is_held.then_some(Held {

@@ -133,7 +133,7 @@ fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
-/// recording they count however they are spread. Where most of those that are held meet conflicts, a
+/// recording they count however they are spread, and those of a stall in any sample. Where most of those that are held meet conflicts, a
 /// sample that met none is no riddle.
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
@@ -149,9 +149,12 @@ fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
+    let stall_ms = device.limits.get(Threshold::StallMs);
+    let stalls = |s| is_unexplained(s) && device.held_ms(s) >= Some(stall_ms);
     device
         .spell(is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
+        .or_else(|| Spell::any(&device.busy, stalls))
 }
 
 /// Whether a device is back that hardly answered in the sample before: it had more commands then than
@@ -246,8 +249,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         && !iops_limit::is_known_on(case, device);
     finding.sentence = match may_be_limited && held_number.is_none() && ceiling.is_none() {
         true => format!(
-            "{}, in the queues of the VMs themselves (QAVG) though slots are free, at no rate that stays: an IOPS limit \
-             or a storage policy of their disks is the first to look at.",
+            "{}, in the queues of the VMs themselves (QAVG) though slots are free: an IOPS limit or a storage policy of their disks is the first to look at.",
             held.sentence(name)
         ),
         false => format!("{}, for no queue that the counters show: {why}.", held.sentence(name)),

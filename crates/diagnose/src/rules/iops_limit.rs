@@ -32,11 +32,15 @@ const WAIT_PART: f64 = 0.2;
 const UNEXPLAINED: f64 = 3.0;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
+/// How far above a rate others of the same recording are that make it no limit where few samples show it.
+const PASSED: f64 = 1.5;
 /// How far a rate may move that such a wait holds.
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
 /// How near to a known limit the rate must come: its second is not esxtop's.
 const NEAR: f64 = 0.9;
+/// The same where the device's queue makes its commands wait too: who has all that its limit lets go is held by that.
+const REACHED: f64 = 0.98;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
@@ -159,9 +163,13 @@ fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             let is_full = case.is_array_full(device, &[sample]);
             return Some(counts && wait_ms >= UNSEEN_PART * latency_ms && !is_full);
         }
+        let has_all = || {
+            let units = in_units(case, suspect, suspect.rate(sample)?, &[sample]);
+            Some(units >= REACHED * f64::from(known??))
+        };
         let holds = counts
             && device.path_wait_ms(sample)? < PATH_PART * wait_ms
-            && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)?
+            && (has_all() == Some(true) || wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)?)
             && !suspect.is_refused(sample)?;
         Some(holds)
     };
@@ -225,6 +233,11 @@ fn is_at_a_limit(
         return false;
     }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| rate(s)).collect();
+    let passed = largest(device.busy.iter().map(|&s| rate(s)));
+    let is_passed = reaches(passed, mean(rates.iter().map(|rate| Some(PASSED * rate))));
+    if is_passed && spell.samples.len() < steady::ENOUGH_SAMPLES {
+        return false;
+    }
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|s| Some(rate(s)? * case.host.interval_s(s)));
     // A limit lets as many go in each interval, one more or less.

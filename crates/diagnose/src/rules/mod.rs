@@ -266,6 +266,8 @@ impl Case<'_> {
     /// that at most, and by Little's law each command takes the longer for it, those of VMs that do not wait
     /// on the host too.
     fn cost_of_more(&self, device: &Device<'_>, full: &FullQueue) -> Option<(Change, String)> {
+        /// How many times as long as today all commands take, which nobody pays for a quarter more.
+        const FAR_LONGER: f64 = 2.0;
         let samples = &full.spell.samples;
         let busy = device.limits.get(Threshold::ArrayPercent) / 100.0;
         let davg_ms = device.flow.per_command(samples, Flow::davg)?;
@@ -273,7 +275,10 @@ impl Case<'_> {
         let work = array.work(samples);
         let then_ms = 1000.0 * full.demand * work / rate;
         let is_crowded = array.is_crowded(samples, self.array_ms(device, samples)?);
-        let counts = work >= busy && (is_crowded || work >= ArrayFacts::SPENT) && then_ms > davg_ms;
+        let is_far_longer = then_ms >= FAR_LONGER * davg_ms;
+        let counts = work >= busy
+            && then_ms > davg_ms
+            && (is_crowded || is_far_longer || work >= ArrayFacts::SPENT);
         let cost = || {
             format!(
                 "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \

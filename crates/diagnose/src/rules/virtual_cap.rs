@@ -264,11 +264,8 @@ fn deepen_both(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<[c
     let mut of_guest = of_guest.pop()?;
     let mut of_device =
         dsnro_advice::deepen(case.host, device, (cap.limit, to), samples, case.facts);
-    of_device.what += &format!(
-        " Alone it gains nothing, for {} sends no more than {} at a time: it is done for what comes next.",
-        cap.at, cap.limit
-    );
-    of_guest.what += " Alone it gains nothing either: it comes once the device has more slots.";
+    of_device.what = format!("First of two steps (alone it gains nothing): {}", of_device.what);
+    of_guest.what += " It comes second: alone it gains nothing either.";
     Some([of_device, of_guest])
 }
 

@@ -285,7 +285,7 @@ mod tests {
         let [device, guest] = &cap.changes[..] else { panic!("{:?}", cap.changes) };
         assert!(device.esxcli[0].ends_with("ql2xmaxqdepth=128"), "{:?}", device.esxcli);
         assert_eq!(guest.effect, Effect::GuestReboot);
-        assert!(cap.changes.iter().all(|change| change.what.contains("Alone it gains nothing")));
+        assert!(cap.changes.iter().all(|change| change.what.contains("alone it gains nothing")));
         assert!(
             cap.do_not[0].starts_with("Do not raise the guest's depth alone"),
             "{:?}",
