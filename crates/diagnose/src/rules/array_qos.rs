@@ -9,7 +9,7 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule,
     at_rest::{at_rest_ms, moves_kib_ms},
-    iops_limit,
+    iops_limit, is_faster,
     known_wait::{KnownWait, MOST},
     latency_evidence,
     line_rate::LineRate,
@@ -27,7 +27,6 @@ use crate::{
     observe::{is_round_within, little},
     reaches, unrest_percent,
 };
-
 use levels::array_of;
 
 pub(super) const RULE: Rule = Rule {
@@ -205,25 +204,16 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
         let is_held =
             is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
         let others = vms().filter(|other| other.owner != world.owner);
-        // What is so many times as large may take as many times as long.
-        let own_kib = world.flow.size_kib(&spell.samples);
-        let larger = |other: &crate::World<'_>| {
-            let kib = own_kib.zip(other.flow.size_kib(&spell.samples).filter(|kib| *kib > 0.0));
-            kib.map_or(1.0, |(own, other)| (own / other).max(1.0))
-        };
         let faster = others
-            .filter_map(|other| {
-                let ms = other.flow.per_command(&spell.samples, Flow::davg)?;
-                let is_faster = ms > 0.0 && ms * CONTRAST.max(larger(other)) <= davg;
-                is_faster.then_some((other.owner, ms))
-            })
+            .filter_map(|o| Some((o, o.flow.per_command(&spell.samples, Flow::davg)?)))
+            .filter(|(o, ms)| is_faster((&o.flow, *ms), (&world.flow, davg), &spell.samples))
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         let (flow, vm) = (&world.flow, Some(world.owner));
         is_held.then_some(Held {
             flow,
             vm,
             spell,
-            faster: Some((faster.0.into(), faster.1)),
+            faster: Some((faster.0.owner.into(), faster.1)),
             beside: true,
             policy: None,
             link: None,

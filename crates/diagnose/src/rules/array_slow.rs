@@ -264,12 +264,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
-        Why::Plain => {
-            copies::name_causers(device, samples, &mut finding);
-            if knee.is_none() {
-                finding.causers.retain(|party| sends_more(device, &party.name, samples));
-            }
-        }
+        Why::Plain => copies::name_causers(device, samples, knee.is_some(), &mut finding),
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];
@@ -282,15 +277,6 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         leave_open(case, device, spell, &mut finding);
     }
     finding
-}
-
-/// Whether a VM does more in some samples than in the others; also where there are no others. Who does as much as
-/// before may wait for what somebody else does to the array.
-fn sends_more(device: &Device<'_>, vm: &str, samples: &[usize]) -> bool {
-    let others: Vec<usize> =
-        device.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
-    let rate = |samples: &[usize]| device.world_of(vm)?.flow.mean_rate(samples);
-    others.is_empty() || rate(samples) > rate(&others).map(|rate| ALIKE.end() * rate)
 }
 
 /// Tells of a device that stays at its rate to the command that a policy may hold it there: more

@@ -3,7 +3,7 @@
 
 use levels::weighted_mean;
 
-use super::causers;
+use super::{ALIKE, causers};
 use crate::{Device, Finding, Flow, Party, World, number};
 
 /// How many times longer the commands of VMs take beside a copy that slows them.
@@ -19,15 +19,33 @@ pub(super) fn are_all(device: &Device<'_>, samples: &[usize]) -> bool {
     is_known && !others.into_iter().any(is_slow)
 }
 
-/// Names who makes a device slow: its copies, or those of its VMs that ask for more than others.
-pub(super) fn name_causers(device: &Device<'_>, samples: &[usize], finding: &mut Finding) {
+/// Names who makes a device slow: its copies, or those of its VMs that ask for more than others, and for more than
+/// before where no knee tells that it is what they ask for.
+pub(super) fn name_causers(
+    device: &Device<'_>,
+    samples: &[usize],
+    is_knee: bool,
+    finding: &mut Finding,
+) {
     match that_slow(device, samples) {
         Some((copies, told)) => {
             finding.sentence += &told;
             finding.causers = copies;
         }
-        None => finding.causers = causers(&finding.sufferers),
+        None => {
+            finding.causers = causers(&finding.sufferers);
+            finding.causers.retain(|vm| is_knee || sends_more(device, &vm.name, samples));
+        }
     }
+}
+
+/// Whether a VM does more in some samples than in the others; also where there are no others. Who does as much as
+/// before may wait for what somebody else does to the array.
+fn sends_more(device: &Device<'_>, vm: &str, samples: &[usize]) -> bool {
+    let others: Vec<usize> =
+        device.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+    let rate = |samples: &[usize]| device.world_of(vm)?.flow.mean_rate(samples);
+    others.is_empty() || rate(samples) > rate(&others).map(|rate| ALIKE.end() * rate)
 }
 
 /// The copies beside which the VMs of a device are slow and without which they are not, and how that is told.

@@ -151,6 +151,14 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Whether commands that take so many milliseconds are answered faster than others that take so many, by more than the
+/// size of these costs at most: what is so many times as large may take as many times as long.
+fn is_faster(quick: (&Flow<'_>, f64), slow: (&Flow<'_>, f64), samples: &[usize]) -> bool {
+    let kib = |flow: &Flow<'_>| flow.size_kib(samples).filter(|kib| *kib > 0.0);
+    let larger = kib(slow.0).zip(kib(quick.0)).map_or(1.0, |(slow, quick)| slow / quick);
+    quick.1 > 0.0 && quick.1 * CONTRAST.max(larger) <= slow.1
+}
+
 impl<'a> Case<'a> {
     pub(crate) fn new(host: &'a Host<'a>, hosts: &'a [Host<'a>], facts: &'a Facts) -> Self {
         Self { host, facts, hosts, crowds: Crowd::all(facts) }
