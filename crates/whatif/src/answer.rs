@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, Habit, apart,
     cost::unit_kib,
-    flaps, found, freed, held, laws, lowered,
+    cut, flaps, found, freed, held, laws, lowered,
     number::number,
     pieces,
     question::{Asked, Limited, depth_asked},
@@ -168,8 +168,9 @@ pub(crate) fn answer(
     let lifted = asked.limited.filter(Limited::is_asked_about).map(|limited| limited.vm);
     // A wait may be that for a limit which nothing tells from a full queue.
     let is_free = asked.limited.is_some_and(|limited| limited.is_free(RUN));
-    let is_noticed =
-        lowered::asked(&asked).is_some() || runs.iter().any(|run| run.today != run.after);
+    let is_noticed = lowered::asked(&asked).is_some()
+        || cut::cuts(calibrated, asked.settings)
+        || runs.iter().any(|run| run.today != run.after);
     if (asked.is_of_depth || is_free) && !is_noticed {
         let (simulated, verdict) = unnoticed(keys, &asked, doubts);
         return (simulated, verdict, miss);
@@ -215,6 +216,8 @@ fn hold(
     pieces::hold(keys, calibrated, asked.settings, rows);
     doubts.extend(pieces::doubt(calibrated, asked.settings));
     apart::hold(keys, calibrated, asked, rows);
+    cut::hold(keys, calibrated, asked.settings, rows);
+    doubts.extend(cut::doubts(calibrated, asked.settings));
     laws::hold_to_whole(keys, calibrated, rows);
     doubts.extend(asked.limited.iter().flat_map(Limited::doubts));
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, rows)));

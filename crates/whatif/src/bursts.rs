@@ -11,7 +11,7 @@
 //!               +-------'   '----'   '---
 //! ```
 
-use levels::mean;
+use levels::{largest, mean};
 
 use crate::{
     observe::{Tenant, is_unlike_a_queue},
@@ -23,6 +23,8 @@ use crate::{
 pub(crate) struct Bursts {
     /// The most commands that it has outstanding in one.
     pub(crate) most: f64,
+    /// The most that an instant showed, where none of them waits for a slot.
+    pub(crate) seen: Option<f64>,
 }
 
 impl Bursts {
@@ -53,7 +55,11 @@ impl Bursts {
         let of = |latency| world.per_command(window, latency);
         let is_free = of(Row::kavg)? <= NO_WAIT * of(Row::gavg)?;
         let most = slots.filter(|_| is_free).map_or(all, |slots| slots.min(all));
-        shows.then_some(Self { most: most.max(stands).max(1.0) })
+        let is_sure = instants.as_deref().is_some_and(is_beyond_chance);
+        let seen = largest(instants.into_iter().flatten().map(|(n, _)| n));
+        let seen = seen.filter(|_| is_free && is_sure);
+        shows
+            .then_some(Self { most: most.max(stands).max(seen.unwrap_or_default()).max(1.0), seen })
     }
 
     /// What a limit leaves at least of a rate with so many outstanding on average, in commands a second.
@@ -98,6 +104,18 @@ fn is_steady(instants: &[(f64, f64)]) -> bool {
     empty <= often
         && apart.abs() <= error + GRAIN[0] * stands + GRAIN[1]
         && squares <= CHANCE * stands + GRAIN[1]
+}
+
+/// Whether instants vary about the means around them so much more than those of a Poisson process that chance does not
+/// make it: their squares over the mean are chi-squared then, with a variance of twice their number.
+fn is_beyond_chance(instants: &[(f64, f64)]) -> bool {
+    /// Standard errors of that, which is skewed: 1 in some thousands at ten instants.
+    const ERRORS: f64 = 5.0;
+    let of =
+        |of: &dyn Fn(f64, f64) -> f64| mean(instants.iter().map(|&(n, mean)| Some(of(n, mean))));
+    let both = of(&|n, mean| (n - mean).powi(2)).zip(of(&|_, mean| mean));
+    let most = 1.0 + ERRORS * (2.0 / instants.len().max(1) as f64).sqrt();
+    both.is_some_and(|(squares, stands)| squares > most * stands)
 }
 
 /// Whether its rate moves from sample to sample by more than chance: a change from one level of load to another

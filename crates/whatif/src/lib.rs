@@ -20,6 +20,7 @@ mod beyond;
 mod build;
 mod bursts;
 mod cost;
+mod cut;
 mod demand;
 mod error;
 mod fit;

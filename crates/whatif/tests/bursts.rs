@@ -103,6 +103,34 @@ fn who_is_there_at_every_instant_sends_in_no_bursts() {
 }
 
 #[test]
+fn a_depth_cuts_bursts_that_instants_show_beside_a_neighbour() {
+    // An instant of many is one of a burst; a Poisson process beside it has load all the time.
+    let web = "arrival = \"poisson\"\nrate = 1500";
+    let depth = |depth: u32| format!("storage core device set -d {DEVICE} -O {depth}");
+    let guest = "sql: RequestRingPages=32,MaxQueueDepth=4".to_owned();
+    for (sql, line, is_cut) in [
+        ("threads = 12\non = \"31ms\"\noff = \"122ms\"", depth(8), true),
+        ("threads = 12\non = \"31ms\"\noff = \"122ms\"", guest.clone(), true),
+        // No instant shows more than that depth.
+        ("threads = 12\non = \"31ms\"\noff = \"122ms\"", depth(20), false),
+        // Nobody rests.
+        ("arrival = \"poisson\"\nrate = 400", guest, false),
+        ("threads = 12\nthink = \"20ms\"", depth(4), false),
+    ] {
+        let text = host(sql, web, "");
+        let answer = ask(&recorded(&text), 19, &line);
+        let doubts = answer.simulated.doubts.join(" ");
+        let is_told = doubts.contains("sql sends in bursts that are shorter than a sample");
+        assert_eq!(is_told, is_cut, "{sql} {line}: {doubts}");
+        if is_cut {
+            check(&answer, &changed(&text, &line));
+            let sentence = &answer.simulated.sentence;
+            assert!(!sentence.contains("No VM loses commands"), "{sentence}");
+        }
+    }
+}
+
+#[test]
 fn a_step_beyond_one_that_was_tried_gives_no_more_to_a_rate_of_its_own() {
     let depth = |depth: u32| format!("storage core device set -d {DEVICE} -m {depth}");
     let tried = format!("[[event]]\nat = \"20s\"\nesxcli = \"{}\"\n", depth(32));
