@@ -46,7 +46,7 @@ pub(crate) struct VmBench {
     kavg: Series<f64>,
     sampled: Option<Series<u32>>,
     queued: Option<Series<u32>>,
-    size_kib: f64,
+    size_kib: Series<f64>,
     controller: Option<Controller>,
     guest_wait: Option<(f64, f64)>,
     above_ms: f64,
@@ -350,7 +350,7 @@ impl DeviceBench {
             kavg: Box::new(|_| 0.0),
             sampled: None,
             queued: None,
-            size_kib: 8.0,
+            size_kib: Box::new(|_| 8.0),
             controller: Some(Controller::Pvscsi),
             guest_wait: None,
             above_ms: 0.0,
@@ -459,7 +459,11 @@ impl VmBench {
     }
 
     pub(crate) fn size_kib(&mut self, size_kib: f64) -> &mut Self {
-        self.size_kib = size_kib;
+        self.size_kib_when(move |_| size_kib)
+    }
+
+    pub(crate) fn size_kib_when(&mut self, size_kib: impl Fn(usize) -> f64 + 'static) -> &mut Self {
+        self.size_kib = Box::new(size_kib);
         self
     }
 
@@ -504,7 +508,7 @@ impl VmBench {
             rate,
             davg,
             kavg,
-            size_kib: self.size_kib,
+            size_kib: (self.size_kib)(sample),
             active: sampled.unwrap_or(rate * davg / 1000.0),
             queued: match &self.queued {
                 Some(queued) => f64::from(queued(sample)),

@@ -318,6 +318,21 @@ mod tests {
     }
 
     #[test]
+    fn a_device_at_137_ms_with_few_commands_in_each_sample_is_no_all_clear() {
+        let beside = |rate: f64, davg: f64| {
+            let mut bench = Bench::new(40);
+            bench.device("naa.1", 64).vm("web").iops_when(|s| 900.0 + (s % 3) as f64).davg(0.5);
+            bench.device("naa.2", 64).vm("sql").iops(rate).davg(davg).sampled(|_| 1);
+            judged(&bench)
+        };
+        let verdict = beside(5.0, 137.0);
+        assert_eq!(verdict.outcome, Outcome::CannotTell, "{}", verdict.headline);
+        assert!(verdict.headline.starts_with("naa.2 takes 137 ms"), "{}", verdict.headline);
+        assert_eq!(beside(5.0, 9.0).outcome, Outcome::Healthy);
+        assert_eq!(beside(0.3, 137.0).outcome, Outcome::Healthy);
+    }
+
+    #[test]
     fn a_vm_far_slower_than_its_neighbour_is_no_all_clear() {
         // 500 a second at 16 ms, and 3,300 at 0.6 ms on another volume of the array.
         let both = |davg: f64| {

@@ -9,11 +9,11 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule,
     at_rest::{at_rest_ms, moves_kib_ms},
+    by_size::held_to_a_sum,
+    held_rate::{HELD, Held, is_array_slow, is_slow},
     iops_limit, is_faster,
     known_wait::{KnownWait, MOST},
-    latency_evidence,
-    line_rate::LineRate,
-    number, policy_advice,
+    latency_evidence, number, policy_advice,
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
@@ -25,10 +25,8 @@ use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, mean,
     median,
     observe::{is_round_within, little},
-    reaches, unrest_percent,
+    unrest_percent,
 };
-use levels::array_of;
-
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
@@ -50,8 +48,6 @@ const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
 /// How many times as far as by chance a rate moves that nobody paces to the command, where nothing else is quick.
 const LOOSE: f64 = 2.0;
-/// Commands in flight below which nobody is being held back.
-pub(super) const HELD: f64 = 3.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -61,24 +57,6 @@ const NARROW: f64 = 8.0;
 const CROWD: f64 = 8.0;
 /// Part of the samples in which a crowd must stand where nothing else is quick.
 const CROWDED: f64 = 0.9;
-
-/// A flow that is held to a rate.
-struct Held<'a> {
-    flow: &'a Flow<'a>,
-    /// The VM, when it is one among others on the device.
-    vm: Option<&'a str>,
-    spell: Spell,
-    /// What is answered faster, and in how many milliseconds, where the recording has it.
-    faster: Option<(String, f64)>,
-    /// Whether that is another than the flow itself: then the array is not saturated.
-    beside: bool,
-    /// The array that is known to have a policy for it; and the cost units a second that all policies there have
-    /// together, where those hold it.
-    policy: Option<(String, Option<u32>)>,
-    /// What the rate is where it may be that of a link, in MiB/s, and over which adapters.
-    link: Option<(f64, String)>,
-    certainty: f64,
-}
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| judge(case, device, &held(case, device)?))
@@ -93,54 +71,10 @@ fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     match policy_wait_ms(case, case.host.vdisks_on(device)) {
         Some(_) => held_by_policy(case, device),
         None => held_vm(case, device).or_else(|| {
-            let held = held_device(case, device).or_else(|| held_exactly(case, device))?;
+            let whole = || held_device(case, device).or_else(|| held_exactly(case, device));
+            let held = held_by_size(case, device).or_else(whole)?;
             if held.beside { Some(held) } else { held.or_by_a_link(case, device) }
         }),
-    }
-}
-
-impl Held<'_> {
-    /// The same with the doubt that a link leaves, where nothing else is quick: half of the sureness
-    /// where its line rate would look alike, and nothing where it is that.
-    fn or_by_a_link(mut self, case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
-        match LineRate::of(case, device, self.flow, &self.spell) {
-            LineRate::Excluded => {}
-            LineRate::Alike(mib_per_s, adapters) => {
-                self.link = Some((mib_per_s, adapters));
-                self.certainty = self.certainty.min(EITHER);
-            }
-            LineRate::Reached => return None,
-        }
-        Some(self)
-    }
-
-    /// What a rate that stays flat tells where nothing beside it is answered at once.
-    fn either(&self) -> String {
-        let link = self.link.as_ref().map_or(String::new(), |(mib_per_s, _)| {
-            format!(", or a link that carries no more than these {} MiB/s", number(*mib_per_s))
-        });
-        format!(
-            "A QoS policy of the array does that, and so does an array that is saturated{link}: \
-             these rows do not tell which."
-        )
-    }
-
-    /// What would make it surer than the rows are.
-    fn surer(&self) -> Vec<String> {
-        if self.policy.is_some() {
-            return Vec::new();
-        }
-        let policy = match self.beside {
-            true => "The array's own QoS counters, or its policy for this volume",
-            false => "The array's utilization, and its policy for this volume, if it has one",
-        };
-        let link = self.link.as_ref().map(|(_, adapters)| {
-            format!(
-                "Load on another device behind {adapters}: a link holds all of them together, and \
-                 their sum stays flat; a policy holds this volume alone"
-            )
-        });
-        std::iter::once(policy.into()).chain(link).collect()
     }
 }
 
@@ -190,6 +124,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
             policy: Some((array.name.clone(), short_of)),
             link: None,
             certainty: 0.98,
+            is_sum: false,
         };
         (counts && explains).then_some((davg, held))
     });
@@ -218,6 +153,58 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             policy: None,
             link: None,
             certainty: 0.88,
+            is_sum: false,
+        })
+    })
+}
+
+/// A device, or one VM on it, of whose commands of several sizes a sum of number and data stays: a policy that counts
+/// by size does that [S4], and so does one of bandwidth or a link.
+fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let vms = || device.worlds.iter().filter(|world| !world.is_system);
+    let of_vm = vms().map(|world| (&world.flow, Some(world.owner))).filter(|_| vms().count() > 1);
+    of_vm.chain([(&device.flow, None)]).find_map(|(flow, vm)| {
+        let (spell, davg) = slow_spell(case, device, flow)?;
+        let [rate, kib]: [&dyn Fn(usize) -> Option<f64>; 2] =
+            [&|s| flow.rate(s), &|s| Some(1_024.0 * flow.mib_per_s(s)?)];
+        let _sum = held_to_a_sum(case, &spell, [rate, kib])?;
+        let others = vms().filter(|other| vm.is_some_and(|vm| other.owner != vm));
+        let quick = others
+            .filter_map(|o| {
+                Some((&o.flow, o.owner, o.flow.per_command(&spell.samples, Flow::davg)?))
+            })
+            .filter(|(flow_of, _, ms)| is_faster((*flow_of, *ms), (flow, davg), &spell.samples))
+            .min_by(|a, b| a.2.total_cmp(&b.2))
+            .map(|(_, who, ms)| (who.to_owned(), ms));
+        let peer = if vm.is_some() { quick } else { faster_peer(case, device, &spell, davg) };
+        let at_rest_ms = at_rest_ms(case, device);
+        let own = || {
+            let is_quick = vm.is_none() && at_rest_ms * CONTRAST <= davg;
+            is_quick.then(|| ("the same device at other times".to_owned(), at_rest_ms))
+        };
+        // Data that an application paces itself stay too; then its commands come when they are due.
+        let is_closed = is_closed(device, &spell);
+        let moves = spread(&spell, |sample| flow.in_flight(sample)) >= Some(MOVES);
+        let (beside, faster) = (peer.is_some(), peer.or_else(own));
+        let certainty = match (is_closed, moves) {
+            (true, _) if beside => 0.75,
+            (true, _) if faster.is_some() => 0.65,
+            (false, true) if beside => 0.65,
+            (true, _) if vm.is_none() => EITHER,
+            (false, true) if faster.is_some() => EITHER,
+            _ => return None,
+        };
+        let is_other = is_array_slow(case, device, &spell) || iops_limit::applies(case, device);
+        (!is_other).then_some(Held {
+            flow,
+            vm,
+            spell,
+            faster,
+            beside,
+            policy: None,
+            link: None,
+            certainty,
+            is_sum: true,
         })
     })
 }
@@ -238,7 +225,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let rate = device.flow.mean_rate(&spell.samples)?;
     let stalls = davg >= device.limits.get(Threshold::StallMs);
     let at_rest_ms = at_rest_ms(case, device);
-    let itself = || ("the same device under less load".into(), at_rest_ms);
+    let itself = || ("the same device at other times".into(), at_rest_ms);
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still =
         is_steady(&rates(&device.flow, &spell)) && !(inside < MOVES && is_paced(device, &spell));
@@ -273,7 +260,17 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     };
     let faster = Some(faster);
     let flow = &device.flow;
-    Some(Held { flow, vm: None, spell, faster, beside, policy: None, link: None, certainty })
+    Some(Held {
+        flow,
+        vm: None,
+        spell,
+        faster,
+        beside,
+        policy: None,
+        link: None,
+        certainty,
+        is_sum: false,
+    })
 }
 
 /// Whether a few samples tell a rate that is held: it stays to the command, or is one that somebody sets,
@@ -329,6 +326,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         policy: None,
         link: None,
         certainty,
+        is_sum: false,
     })
 }
 
@@ -355,35 +353,13 @@ fn after_a_burst(
     (is_cut && is_alike && are_exact).then_some((spell, Some(faster)))
 }
 
-/// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
-/// miss a cache, and be paced by its application.
-fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
-    const MOSTLY: f64 = 0.5;
-    spell.share(|sample| reaches(flow.davg(sample), device.surely_slow_ms(sample))) > MOSTLY
-}
-
-/// Whether other devices of the same array are slow at the same time: then it is no volume that is
-/// held, but the array is slow.
-fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    let array = array_of(device.flow.name);
-    let is_slow = |other: &Device<'_>| {
-        let davg = other.flow.per_command(&spell.samples, Flow::davg);
-        let loaded = spell.mean(|sample| other.flow.in_flight(sample)) >= Some(HELD);
-        let slow_ms = CONTRAST * other.quickest_ms.max(device.limits.get(Threshold::QosMs));
-        loaded && davg >= Some(slow_ms)
-    };
-    let mut others = case.host.busy_devices().filter(|other| other.id != device.id);
-    array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_slow(other))
-}
-
 /// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
 fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
 }
 
-/// The spell in which a flow has a latency worth asking about and a rate that does not move by
-/// more than counting whole commands explains; and the latency, less what size alone may cost.
-fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
+/// The spell in which a flow has a latency worth asking about, and the latency, less what size alone may cost.
+fn slow_spell(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
     let limit = |threshold| device.limits.get(threshold);
     let kib_ms = moves_kib_ms(case, device);
     let excess_ms = |flow: &Flow<'_>, sample| {
@@ -396,11 +372,17 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
             && flow.in_flight(sample) >= Some(HELD)
             && !silence::stalls(case, device, sample)
     })?;
+    let davg = flow.per_command(&spell.samples, excess_ms)?;
+    Some((spell, davg))
+}
+
+/// The same where the rate does not move by more than counting whole commands explains.
+fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
+    let (spell, davg) = slow_spell(case, device, flow)?;
     let rates = rates(flow, &spell);
     let commands = spell.mean(|s| Some(flow.rate(s)? * case.host.interval_s(s)))?;
     let grain = 100.0 * 2.0 / commands.max(1.0);
-    let allowed = limit(Threshold::FlatPercent).max(grain);
-    let davg = flow.per_command(&spell.samples, excess_ms)?;
+    let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
     let is_flat = unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed);
     (is_flat && is_served(device, flow, &spell) != Some(true)).then_some((spell, davg))
 }
@@ -447,19 +429,22 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
             number(davg - faster_ms)
         ),
         (None, Some((what, _))) if held.beside => format!(
-            "The array holds {who} to {rate_text} commands a second{size}: the rate stays \
+            "The array holds {who} to {rate_text} commands a second{size}: {} stays \
              flat while each takes {davg_text} ms ({latency}), and {what} is answered in {} ms.",
+            held.stays(),
             number(faster_ms)
         ),
         (None, Some((what, _))) => format!(
-            "{who} gets no more than {rate_text} commands a second{size}: the rate stays flat while \
+            "{who} gets no more than {rate_text} commands a second{size}: {} stays flat while \
              each takes {davg_text} ms ({latency}), and {what} is answered in {} ms. {}",
+            held.stays(),
             number(faster_ms),
             held.either()
         ),
         (None, None) => format!(
-            "{who} gets no more than {rate_text} commands a second{size}: the rate stays at exactly \
-             that while {} are outstanding, so each takes {davg_text} ms ({latency}). {}",
+            "{who} gets no more than {rate_text} commands a second{size}: {} stays exactly the same \
+             while {} are outstanding, so each takes {davg_text} ms ({latency}). {}",
+            held.stays(),
             number(held.spell.mean(|sample| held.flow.in_flight(sample))?),
             held.either()
         ),
@@ -533,6 +518,19 @@ mod tests {
         let finding = Bench::noisy_neighbour().first(Cause::ArrayQos, &Facts::default());
         assert_eq!(finding.causers[0].name, "bad");
         assert!(finding.sentence.contains("good is answered in 1 ms"), "{}", finding.sentence);
+    }
+
+    /// 1 MiB takes 128 times what 8 KiB do, of an array that has no policy.
+    #[test]
+    fn larger_commands_that_take_as_many_times_as_long_are_no_qos() {
+        let is_held = |kib: f64| {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 64);
+            device.vm("web").iops_when(|s| 500.0 + 20.0 * (s % 3) as f64).davg(0.5);
+            device.vm("backup").size_kib(kib).iops(300.0).davg(45.0);
+            bench.findings().iter().any(|finding| finding.cause == Cause::ArrayQos)
+        };
+        assert_eq!([is_held(1_024.0), is_held(8.0)], [false, true]);
     }
 
     #[test]

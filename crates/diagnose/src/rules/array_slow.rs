@@ -6,9 +6,9 @@
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    copies, crowd::Crowded, device_depth::explains_nfs, host_link, knee::Knee, known_wait,
-    latency_evidence, less_load, number, path_thrash, slow, slow_way, steady, sufferers,
-    switch_link,
+    copies, crowd::Crowded, device_depth::explains_nfs, held_rate::HELD, host_link, knee::Knee,
+    known_wait, latency_evidence, less_load, newcomer::Newcomer, number, path_thrash, slow,
+    slow_way, steady, sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
@@ -272,6 +272,12 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         }
         Why::Before(_) | Why::Peer(..) => {}
     }
+    let newcomer = || Newcomer::of(case, device, samples);
+    if let Some(newcomer) = finding.causers.is_empty().then(newcomer).flatten() {
+        finding.sentence += &newcomer.told;
+        finding.changes.splice(0..0, newcomer.fix(case, samples));
+        finding.causers = newcomer.vms;
+    }
     finding.do_not.extend(depths(case, device, samples));
     if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
         leave_open(case, device, spell, &mut finding);
@@ -282,7 +288,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
 /// Tells of a device that stays at its rate to the command that a policy may hold it there: more
 /// often than not rates that nobody sets scatter.
 fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
-    let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
+    let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(HELD);
     let samples = spell.samples.len();
     let lasts = samples >= steady::ENOUGH_SAMPLES;
     let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };

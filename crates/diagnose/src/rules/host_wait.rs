@@ -133,8 +133,8 @@ fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
-/// recording they count however they are spread, and those of a stall in any sample. Where most of those that are held meet conflicts, a
-/// sample that met none is no riddle.
+/// recording they count however they are spread, and those of a stall in any sample. Where most of those that
+/// are held meet conflicts, a sample that met none is no riddle.
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
     let held = Spell::any(&device.busy, |sample| device.is_held(sample))?;
@@ -249,7 +249,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         && !iops_limit::is_known_on(case, device);
     finding.sentence = match may_be_limited && held_number.is_none() && ceiling.is_none() {
         true => format!(
-            "{}, in the queues of the VMs themselves (QAVG) though slots are free: an IOPS limit or a storage policy of their disks is the first to look at.",
+            "{}, in the queues of the VMs themselves (QAVG) though slots are free: an IOPS limit or a storage policy \
+             of their disks is the first to look at.",
             held.sentence(name)
         ),
         false => format!("{}, for no queue that the counters show: {why}.", held.sentence(name)),
@@ -299,6 +300,19 @@ mod tests {
         let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
         vm.davg(1.0).kavg(137.0).sampled(|_| 9);
         bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn seconds_in_one_sample_of_many_are_told() {
+        let held = |kavg_ms: f64| {
+            let mut bench = Bench::new(60);
+            let vm = bench.device("naa.1", 64).vm("a");
+            vm.iops_when(|s| if s == 30 { 12.0 } else { 1_000.0 + 50.0 * (s % 7) as f64 });
+            vm.davg(0.5).kavg_when(move |s| if s == 30 { kavg_ms } else { 0.01 });
+            bench.findings().iter().map(|finding| finding.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(held(4_000.0), [Cause::HostWait]);
+        assert_eq!(held(40.0), []);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use counters::{Counter, sorted::sort_by};
 
 use super::{
-    ALIKE, Case, EITHER, Rank, Rule, changes, number, steady, sufferers,
+    ALIKE, Case, EITHER, Rank, Rule,
+    by_size::held_to_a_sum,
+    changes, number, steady, sufferers,
     suspect::{Suspect, UNSEEN_PART, in_units, known_disk, known_limit, suspects},
 };
 use crate::{
@@ -205,13 +207,9 @@ fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
 /// Whether a sum of the number of a suspect's commands and of their data does not move, where their sizes do: then a
 /// limit that counts by size may hold them.
 fn is_held_by_size(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<bool> {
-    let [rate, kib] = [Suspect::rate, Suspect::kib_per_s].map(|of| spell.mean(|s| of(suspect, s)));
-    let (rate, kib) = (rate?, kib.filter(|kib| *kib > 0.0)?);
-    let parts = |s: usize| Some((suspect.rate(s)? / rate, suspect.kib_per_s(s)? / kib));
-    let pairs: Vec<(f64, f64)> = spell.samples.iter().filter_map(|&s| parts(s)).collect();
-    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
-    let weights = steady::held_sum(&pairs, commands)?;
-    let sum = |s| parts(s).map(|(a, b)| rate * (weights[0] * a + weights[1] * b));
+    let rates: [&dyn Fn(usize) -> Option<f64>; 2] =
+        [&|s| suspect.rate(s), &|s| suspect.kib_per_s(s)];
+    let sum = held_to_a_sum(case, spell, rates)?;
     Some(is_at_a_limit(case, suspect, spell, &sum))
 }
 
@@ -535,6 +533,33 @@ mod tests {
         };
         assert_eq!(found(Some(1.3)), (Cause::IopsLimit, true));
         assert_eq!(found(None).0, Cause::HostWait);
+    }
+
+    /// Two VMs at a full queue of 32, of which one has all that its limit lets go, and waits little longer than the other.
+    #[test]
+    fn who_has_all_that_a_known_limit_lets_go_is_held_by_it_beside_a_full_queue() {
+        let is_held = |limit: u32| {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 32);
+            device.vm("a").iops_when(|s| 1_000.0 - (s % 2) as f64).davg(2.0).kavg(6.0);
+            device.vm("b").iops_when(|s| 14_000.0 + 90.0 * (s % 5) as f64).davg(2.0).kavg(4.0);
+            let facts = limited("a:scsi0:1", limit);
+            let verdict = bench.diagnose(&Thresholds::default(), &facts);
+            verdict.findings.iter().any(|finding| finding.cause == Cause::IopsLimit)
+        };
+        assert_eq!([is_held(1_000), is_held(1_100)], [true, false]);
+    }
+
+    /// Two rows of a stall, one completed as many commands as the other, beside eighteen that did a hundred times as many.
+    #[test]
+    fn a_stall_is_no_limit() {
+        let mut bench = Bench::new(20);
+        let is_stall = |s: usize| (9..11).contains(&s);
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(move |s| if is_stall(s) { 10.0 } else { 1_000.0 + (s % 3) as f64 });
+        vm.davg(0.5).kavg_when(move |s| if is_stall(s) { 2_400.0 } else { 0.01 });
+        let findings = bench.findings();
+        assert!(findings.iter().all(|finding| finding.cause != Cause::IopsLimit), "{findings:?}");
     }
 
     /// Its commands are in neither ACTV nor QUED while they wait, so that the queue could be full between the samples.

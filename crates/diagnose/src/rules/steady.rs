@@ -10,7 +10,7 @@ use crate::{
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
 pub(super) const ENOUGH_SAMPLES: usize = 5;
 /// Samples that tell half of what chance does from all of it.
-const MANY_SAMPLES: usize = 12;
+pub(super) const MANY_SAMPLES: usize = 12;
 /// How near a steady rate must be to a round number to be one that somebody set. A saturated array
 /// is steady too, but round only by chance: a rate that nobody set is so near to one once in fifty
 /// times, for there are eleven of them from 1 to 10. One that is set loses less than this in a
@@ -100,29 +100,6 @@ pub(super) fn of_chance(
     Some(unrest_percent(&rates)? / 100.0 * commands.sqrt())
 }
 
-/// The weights, from 0 to 1, of two rates in the sum of both that moves least from sample to sample, each rate as a part of
-/// its mean, where that sum is held and the first rate alone is not; `commands` are those of an interval.
-///
-/// An IOPS limit counts each begun cost unit of a command [LAMW], so of commands of several sizes neither their number
-/// stays nor their data, but a sum of both: exactly of two sizes, and nearly of more. What comes or ends by chance moves any such
-/// sum at least as far as the root of its number does, for it is a compound Poisson sum: its variation is that of
-/// the number times the root of 1 and the squared variation of what each counts. One weight is fitted, so as many samples are asked for as tell
-/// half of chance from all of it.
-pub(super) fn held_sum(pairs: &[(f64, f64)], commands: f64) -> Option<[f64; 2]> {
-    const WEIGHTS: u32 = 50;
-    if pairs.len() < MANY_SAMPLES {
-        return None;
-    }
-    let weights = |nth| f64::from(nth) / f64::from(WEIGHTS);
-    let moves = |weight: f64| {
-        let sums: Vec<f64> = pairs.iter().map(|(a, b)| (1.0 - weight) * a + weight * b).collect();
-        Some((unrest_percent(&sums)? / 100.0 * commands.sqrt(), weight))
-    };
-    let all = (0..=WEIGHTS).filter_map(|nth| moves(weights(nth)));
-    let (moves, weight) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (weight > 0.0 && is_held(Some(moves))).then_some([1.0 - weight, weight])
-}
-
 /// Whether a rate moves about as far as chance moves it, in samples enough: nobody paces it. Three in four
 /// steps from sample to sample may be short ones by luck, but where a rate is held one is long at either end
 /// alone.
@@ -173,7 +150,7 @@ pub(super) fn is_closed(device: &Device<'_>, spell: &Spell) -> bool {
 const ALL: f64 = 0.9;
 const NEAR: f64 = 0.02;
 /// How much less than a rate a number must move that is held while the rate is not.
-const STILLER: f64 = 0.5;
+pub(super) const STILLER: f64 = 0.5;
 
 /// The number of commands at which a device stays that has slots for more.
 #[derive(Clone, Copy)]
@@ -262,44 +239,6 @@ mod tests {
     fn by_chance(rate: f64, sample: usize) -> f64 {
         let scatter = [0.4, -1.1, 0.9, -0.3, 1.6, -0.8, 0.1, -1.9, 0.7, 1.2, -0.5][sample % 11];
         rate + scatter * (rate / 5.0).sqrt()
-    }
-
-    /// 70 % of 4 KiB and 30 % of 64 KiB, or three sizes: let go by 1,500 cost units of 32 KiB a second, or as they come.
-    #[test]
-    fn a_limit_that_counts_by_size_holds_a_sum_of_commands_and_data() {
-        const SIZES: [&[(f64, f64)]; 2] =
-            [&[(0.7, 4.0), (1.0, 64.0)], &[(0.77, 8.0), (0.92, 128.0), (1.0, 256.0)]];
-        let found = |sizes: &[(f64, f64)], is_held: bool, seed: u64| {
-            let mut state = seed;
-            let mut uniform = || {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (state >> 33) as f64 / f64::from(1_u32 << 31)
-            };
-            let (mut pairs, mut over) = (Vec::new(), 0.0);
-            for _ in 0..20 {
-                let (mut commands, mut kib, mut units) = (0.0, 0.0, over);
-                let by_chance = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-                let come = 5_000.0 + by_chance * 5_000_f64.sqrt();
-                while if is_held { units < 7_500.0 } else { commands < come } {
-                    let drawn = uniform();
-                    let size = sizes.iter().find(|(below, _)| drawn < *below).unwrap().1;
-                    commands += 1.0;
-                    kib += size;
-                    units += (size / 32.0).ceil();
-                }
-                over = units - 7_500.0;
-                pairs.push((commands, kib));
-            }
-            let all = pairs.iter().map(|pair| pair.0).sum::<f64>() / pairs.len() as f64;
-            let kib = pairs.iter().map(|pair| pair.1).sum::<f64>() / pairs.len() as f64;
-            pairs.iter_mut().for_each(|pair| *pair = (pair.0 / all, pair.1 / kib));
-            held_sum(&pairs, all).is_some()
-        };
-        for sizes in SIZES {
-            let [held, free] =
-                [true, false].map(|held| (0..100).filter(|seed| found(sizes, held, *seed)).count());
-            assert!(held >= 99 && free <= 1, "{held} {free}");
-        }
     }
 
     /// 21.3 of 64 slots: 20 at an array that takes no more, and what is on its way to be refused.

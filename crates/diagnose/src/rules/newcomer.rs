@@ -1,0 +1,106 @@
+//! Who loads an array when one of its devices gets slow: VMs on another of its devices that came meanwhile, as far as
+//! the rows of this host show them.
+
+use levels::array_of;
+
+use super::{ALIKE, Case, causers_on, number, quick_peer::CONTRAST};
+use crate::{
+    Change, Device, Flow, Party,
+    limit_advice::{self, Place},
+};
+
+/// Those VMs, and how that is told.
+pub(super) struct Newcomer<'a> {
+    device: &'a Device<'a>,
+    pub(super) vms: Vec<Party>,
+    pub(super) told: String,
+}
+
+impl<'a> Newcomer<'a> {
+    /// The device of the same array that has more outstanding than the slow one in some samples, is not quick there, and
+    /// was asked for less in the others. What only waits longer at a slow array has more outstanding too, but not at a
+    /// higher rate.
+    pub(super) fn of(case: &Case<'a>, device: &Device<'_>, samples: &[usize]) -> Option<Self> {
+        let array = array_of(device.flow.name)?;
+        let others: Vec<usize> =
+            device.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+        let inside = |device: &Device<'_>| device.flow.mean_in_flight(samples);
+        let davg_ms = |device: &Device<'_>| device.flow.per_command(samples, Flow::davg);
+        let (its_inside, slow_ms) = (inside(device)?, davg_ms(device)?);
+        let of_array = case.host.busy_devices().filter(|other| {
+            other.id != device.id
+                && array_of(other.flow.name) == Some(array)
+                && davg_ms(other) > Some(slow_ms / CONTRAST)
+        });
+        let came = of_array.filter_map(|other| {
+            let [then, before] = [samples, &others].map(|samples| other.flow.mean_rate(samples));
+            let (inside, then, before) = (inside(other)?, then?, before?);
+            let is_more = inside >= its_inside && then > ALIKE.end() * before;
+            is_more.then_some((other, inside, [then, before]))
+        });
+        let (other, inside, [then, before]) = came.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let vms = causers_on(other, samples);
+        let names: Vec<&str> = vms.iter().map(|vm| &*vm.name).collect();
+        let told = format!(
+            " Meanwhile {} of the same array does {} commands a second with {} outstanding{}, and {} at other times.",
+            other.flow.name,
+            number(then),
+            number(inside),
+            if names.is_empty() {
+                String::new()
+            } else {
+                format!(", those of {}", names.join(", "))
+            },
+            number(before)
+        );
+        Some(Self { device: other, vms, told })
+    }
+
+    /// What holds it back meanwhile.
+    pub(super) fn fix(&self, case: &Case<'_>, samples: &[usize]) -> Option<Change> {
+        let at = Place { host: case.host, devices: vec![self.device], samples };
+        let vms: Vec<&Party> = self.vms.iter().collect();
+        limit_advice::hold(&at, &vms, self.device.flow.size_kib(samples), case.facts)
+            .filter(|_| !vms.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    /// A victim at its rate of 600 a second, and from the seventh sample on another VM on another volume of that array
+    /// that does as told, with as many outstanding.
+    fn beside(came: [f64; 2], inside: f64) -> crate::Finding {
+        let mut bench = Bench::new(12);
+        let name = |nth| format!("naa.600601607290250060ae1d5f0f00000{nth}");
+        let victim = bench.device(&name(1), 32).vm("victim");
+        victim.iops_when(|s| 590.0 + 10.0 * (s % 3) as f64);
+        victim.davg_when(|s| if s < 6 { 1.2 } else { 27.0 + (s % 4) as f64 });
+        let bully = bench.device(&name(2), 128).vm("bully");
+        bully.iops_when(move |s| came[usize::from(s > 5)] * (1.0 + 0.05 * (s % 4) as f64));
+        bully.davg_when(move |s| if s < 6 { 1.2 } else { inside * 1_000.0 / came[1] });
+        bench.first(Cause::ArraySlow, &Facts::default())
+    }
+
+    #[test]
+    fn who_came_on_another_volume_of_the_array_is_named_and_held() {
+        let finding = beside([1.0, 3_400.0], 60.0);
+        let causers: Vec<&str> = finding.causers.iter().map(|vm| &*vm.name).collect();
+        assert_eq!(causers, ["bully"], "{}", finding.sentence);
+        assert!(finding.changes[0].what.contains("bully"), "{}", finding.changes[0].what);
+    }
+
+    #[test]
+    fn who_only_waits_longer_there_too_did_not_come() {
+        let finding = beside([3_400.0, 3_400.0], 60.0);
+        assert!(finding.causers.iter().all(|vm| vm.name != "victim"), "{:?}", finding.causers);
+        assert!(!finding.sentence.contains("Meanwhile"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn who_came_and_is_quick_is_nobody_that_others_wait_for() {
+        let finding = beside([1.0, 9_000.0], 20.0);
+        assert!(!finding.sentence.contains("Meanwhile"), "{}", finding.sentence);
+    }
+}
