@@ -17,12 +17,12 @@ use super::{
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
-        ENOUGH_SAMPLES, EXACTLY, is_closed, is_exact, is_paced, is_regulated, is_steady,
+        ENOUGH_SAMPLES, EXACTLY, is_closed, is_exact, is_held, is_paced, is_regulated, is_steady,
         is_surely_exact, may_be_regulated, of_chance, rates, settled, spread,
     },
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, mean,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World, mean,
     median,
     observe::{is_round_within, little},
     unrest_percent,
@@ -194,7 +194,12 @@ fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
             (false, true) if faster.is_some() => EITHER,
             _ => return None,
         };
-        let is_other = is_array_slow(case, device, &spell) || iops_limit::applies(case, device);
+        // Of several VMs, one that paces itself and has the most data makes the sum of all stay.
+        let is_paced_by =
+            |world: &World<'_>| is_held(of_chance(case, &spell, |sample| world.flow.rate(sample)));
+        let is_other = is_array_slow(case, device, &spell)
+            || iops_limit::applies(case, device)
+            || vm.is_none() && vms().count() > 1 && vms().any(is_paced_by);
         (!is_other).then_some(Held {
             flow,
             vm,

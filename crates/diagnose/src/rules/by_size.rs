@@ -3,7 +3,7 @@
 
 use super::{
     Case,
-    steady::{MANY_SAMPLES, STILLER, is_held},
+    steady::{MANY_SAMPLES, STILLER, is_held, is_surely_held},
 };
 use crate::{Spell, unrest_percent};
 
@@ -43,7 +43,8 @@ fn held_sum(pairs: &[(f64, f64)], commands: f64) -> Option<[f64; 2]> {
     let weights = (0..=WEIGHTS).map(|nth| f64::from(nth) / f64::from(WEIGHTS));
     let all = weights.filter_map(|weight| Some((moves(weight)?, weight)));
     let (least, weight) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let is_stiller = Some(least) <= moves(0.0).map(|of_rate| STILLER * of_rate);
+    let of_rate = moves(0.0);
+    let is_stiller = !is_surely_held(of_rate) && Some(least) <= of_rate.map(|of| STILLER * of);
     (is_stiller && is_held(Some(least))).then_some([1.0 - weight, weight])
 }
 

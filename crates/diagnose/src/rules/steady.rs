@@ -74,9 +74,12 @@ pub(super) fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> b
 
 /// The same in so few samples that chance makes it of one recording in a hundred.
 pub(super) fn is_surely_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    is_surely_held(of_chance(case, spell, |sample| device.flow.rate(sample)))
+}
+
+pub(super) fn is_surely_held(of_chance: Option<f64>) -> bool {
     const ONCE_IN_A_HUNDRED: f64 = 0.1;
-    let moves = of_chance(case, spell, |sample| device.flow.rate(sample));
-    reaches(Some(ONCE_IN_A_HUNDRED), moves)
+    reaches(Some(ONCE_IN_A_HUNDRED), of_chance)
 }
 
 /// Whether what holds a rate lets it move so: so many times as far as chance moves it.
