@@ -191,6 +191,19 @@ fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     (!in_bursts || is_set(case, suspect, &spell)).then_some(spell)
 }
 
+/// The rate of a VM on a device at which it stays in some samples as one that somebody sets, where nobody knows its
+/// limits.
+pub(super) fn rate_that_is_set(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    (vm, spell): (&str, &Spell),
+) -> Option<f64> {
+    let own = suspects(case, device).into_iter().filter(|suspect| suspect.vm() == vm);
+    let mut unknown = own.filter(|suspect| known_limit(case, suspect).is_none());
+    let set = unknown.find(|suspect| is_set(case, suspect, spell))?;
+    spell.mean(|sample| set.rate(sample))
+}
+
 /// Whether the rate of a suspect stays, in samples enough, and is one that somebody sets.
 fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
     let of_chance = steady::of_chance(case, spell, |sample| suspect.rate(sample));

@@ -538,7 +538,20 @@ fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::causers;
-    use crate::Party;
+    use crate::{Cause, Party, fixture::Bench};
+
+    /// 1 MiB takes 128 times what 8 KiB do, of an array that has no policy.
+    #[test]
+    fn larger_commands_that_take_as_many_times_as_long_are_no_qos() {
+        let is_held = |kib: f64| {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 64);
+            device.vm("web").iops_when(|s| 500.0 + 20.0 * (s % 3) as f64).davg(0.5);
+            device.vm("backup").size_kib(kib).iops(300.0).davg(45.0);
+            bench.findings().iter().any(|finding| finding.cause == Cause::ArrayQos)
+        };
+        assert_eq!([is_held(1_024.0), is_held(8.0)], [false, true]);
+    }
 
     #[test]
     fn of_those_that_are_alike_nobody_is_the_cause() {

@@ -3,7 +3,7 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence};
+use super::{Case, EITHER, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold, Vdisk,
     driver_depth, dsnro_advice,
@@ -117,6 +117,18 @@ fn judge(
             number(holder.iops)
         )];
     }
+    let set = iops_limit::rate_that_is_set(case, device, (&worst.name, &full.spell));
+    if let Some(rate) = set {
+        finding.sentence += &format!(
+            " But {} stays at {} a second, as under an IOPS limit of its own, with which it would wait as long \
+             without its neighbour.",
+            worst.name,
+            number(rate)
+        );
+        finding.confidence = finding.confidence.min(EITHER);
+        finding.raise_confidence = vec![format!("The IOPS limits of the disks of {}", worst.name)];
+        finding.changes.splice(0..0, changes::show_limits(&[&worst.name]));
+    }
     finding.causers = vec![holder.clone()];
     finding.sufferers = sufferers;
     finding.caution = Some(changes::CAUTION);
@@ -203,6 +215,22 @@ mod tests {
         device.vm("bully").iops(41_305.0).davg(0.703).kavg(0.75);
         device.vm("victim").iops(1_375.0).davg(0.703).kavg(0.75);
         assert!(!by_iops(bench));
+    }
+
+    #[test]
+    fn a_victim_that_stays_at_a_round_rate_may_be_held_by_its_own_limit() {
+        let found = |rate: fn(usize) -> f64| {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            device.vm("big").iops_when(|s| 4_850.0 + 9.0 * (s % 4) as f64).davg(6.2).kavg(7.0);
+            device.vm("lim").iops_when(rate).davg(6.2).kavg(13.8);
+            bench.first(Cause::NoisyNeighbour, &Facts::default())
+        };
+        let set = found(|_| 300.0);
+        assert!(set.sentence.contains("lim stays at 300 a second"), "{}", set.sentence);
+        assert!(set.confidence <= 0.5 && set.changes[0].what.contains("limits"), "{set:?}");
+        let free = found(|s| 300.0 + [4.0, -9.0, 7.0, -2.0][s % 4]);
+        assert!(free.confidence > 0.9 && !free.sentence.contains("stays"), "{}", free.sentence);
     }
 
     #[test]
