@@ -7,8 +7,8 @@
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
     copies, crowd::Crowded, device_depth::explains_nfs, held_rate::HELD, host_link, knee::Knee,
-    known_wait, latency_evidence, less_load, newcomer::Newcomer, number, path_thrash, slow,
-    slow_way, steady, sufferers, switch_link,
+    known_wait, latency_evidence, less_load, newcomer, number, path_thrash, slow, slow_way, steady,
+    sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
@@ -240,8 +240,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         let label = "growth of the rate with the outstanding (1 = in step)";
         finding.evidence.push(Evidence::new(label, growth, ""));
     }
-    let others = alike.iter();
-    finding.evidence.extend(others.map(|slow| {
+    finding.evidence.extend(alike.iter().map(|slow| {
         Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg_ms, "ms")
     }));
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
@@ -272,12 +271,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         }
         Why::Before(_) | Why::Peer(..) => {}
     }
-    let newcomer = || Newcomer::of(case, device, samples);
-    if let Some(newcomer) = finding.causers.is_empty().then(newcomer).flatten() {
-        finding.sentence += &newcomer.told;
-        finding.changes.splice(0..0, newcomer.fix(case, samples));
-        finding.causers = newcomer.vms;
-    }
+    newcomer::name(case, device, samples, &mut finding);
     finding.do_not.extend(depths(case, device, samples));
     if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
         leave_open(case, device, spell, &mut finding);

@@ -5,15 +5,15 @@ use levels::array_of;
 
 use super::{ALIKE, Case, causers_on, number, quick_peer::CONTRAST};
 use crate::{
-    Change, Device, Flow, Party,
+    Change, Device, Finding, Flow, Party,
     limit_advice::{self, Place},
 };
 
 /// Those VMs, and how that is told.
 pub(super) struct Newcomer<'a> {
     device: &'a Device<'a>,
-    pub(super) vms: Vec<Party>,
-    pub(super) told: String,
+    vms: Vec<Party>,
+    told: String,
 }
 
 impl<'a> Newcomer<'a> {
@@ -57,11 +57,21 @@ impl<'a> Newcomer<'a> {
     }
 
     /// What holds it back meanwhile.
-    pub(super) fn fix(&self, case: &Case<'_>, samples: &[usize]) -> Option<Change> {
+    fn fix(&self, case: &Case<'_>, samples: &[usize]) -> Option<Change> {
         let at = Place { host: case.host, devices: vec![self.device], samples };
         let vms: Vec<&Party> = self.vms.iter().collect();
         limit_advice::hold(&at, &vms, self.device.flow.size_kib(samples), case.facts)
             .filter(|_| !vms.is_empty())
+    }
+}
+
+/// Names them as the causes of a slow array where nobody on the device itself is one, and a limit for them first.
+pub(super) fn name(case: &Case<'_>, device: &Device<'_>, samples: &[usize], finding: &mut Finding) {
+    let newcomer = || Newcomer::of(case, device, samples);
+    if let Some(newcomer) = finding.causers.is_empty().then(newcomer).flatten() {
+        finding.sentence += &newcomer.told;
+        finding.changes.splice(0..0, newcomer.fix(case, samples));
+        finding.causers = newcomer.vms;
     }
 }
 
