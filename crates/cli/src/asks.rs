@@ -1,5 +1,6 @@
 //! What guests send, at rates of their own and of which sizes: a part of what `known.rs` tells the diagnosis.
 
+use knobs::cost_units;
 use model::{Arrival, Mix, SizeMix};
 use scenario::{Scenario, Window, Workload};
 
@@ -37,7 +38,7 @@ pub(crate) fn costs(
 }
 
 fn mean_cost(sizes: &SizeMix, unit: u32) -> f64 {
-    let cost = |bytes: u32| f64::from(bytes.div_ceil(unit).max(1));
+    let cost = |bytes: u32| f64::from(cost_units(bytes, unit));
     let all: f64 = sizes.0.iter().map(|&(_, weight)| f64::from(weight)).sum();
     sizes.0.iter().map(|&(bytes, weight)| cost(bytes) * f64::from(weight)).sum::<f64>() / all
 }

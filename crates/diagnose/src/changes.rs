@@ -4,7 +4,7 @@
 use knobs::{
     Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
     GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Setting,
-    Version, get_esxcli, powershell_name, show_option, show_parameters,
+    Version, default_cost_unit_kib, get_esxcli, powershell_name, show_option, show_parameters,
 };
 pub(crate) use knobs::{shell, show_device};
 
@@ -562,13 +562,9 @@ pub(crate) fn tell_of_policy(change: &mut Change, had: &AllocationChange) {
 pub(crate) fn in_cost_units(iops: f64, size_kib: Option<f64>) -> f64 {
     let units = |size_kib: f64| {
         let rounding_kib = ROUNDED / 2.0 * (2.0 * 1024.0 + size_kib) / iops;
-        ((size_kib - rounding_kib) / cost_unit_kib()).ceil().max(1.0)
+        ((size_kib - rounding_kib) / default_cost_unit_kib()).ceil().max(1.0)
     };
     iops * size_kib.map_or(1.0, units)
-}
-
-pub(crate) fn cost_unit_kib() -> f64 {
-    f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
 /// Takes the limit of `at` off, a disk of a VM, where a source tells it in force; else shows those of the VM,

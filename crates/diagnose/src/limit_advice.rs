@@ -2,11 +2,11 @@
 //! there its own, a little below what it does.
 
 use counters::EntityId;
-use knobs::{AllocationChange, DiskName, Setting, Version, powershell_name};
+use knobs::{AllocationChange, DiskName, Setting, Version, default_cost_unit_kib, powershell_name};
 
 use crate::{
     Change, Device, Facts, Host, Party, Step, Vdisk, VdiskFacts,
-    changes::{UNDO_AS_SHOWN, cost_unit_kib, in_cost_units, limits, look, setting, tell_of_policy},
+    changes::{UNDO_AS_SHOWN, in_cost_units, limits, look, setting, tell_of_policy},
     mean, number,
 };
 
@@ -197,7 +197,7 @@ fn held_together(mut disks: Vec<Disk<'_>>) -> Vec<(Disk<'_>, u32)> {
 
 /// What is to be set, in words.
 fn told(all: &[(Disk<'_>, u32)], vms: &[&Party]) -> String {
-    let unit = format!("counted in units of {} KiB as the limit is", cost_unit_kib());
+    let unit = format!("counted in units of {} KiB as the limit is", default_cost_unit_kib());
     if let [(Disk { name, units, .. }, limit)] = all {
         return format!(
             "Give {name} an IOPS limit of {limit}. That is a little below the {} a second that it does, {unit}: what \

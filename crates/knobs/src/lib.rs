@@ -11,6 +11,7 @@ extern crate alloc;
 mod advanced;
 mod cmdlets;
 mod command;
+mod cost;
 mod disks;
 mod driver;
 mod effect;
@@ -37,6 +38,7 @@ mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use command::is_active_passive;
+pub use cost::{cost_units, default_cost_unit_kib};
 pub use disks::{LIMIT, NO_POLICY};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;

@@ -2,13 +2,13 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
+use knobs::default_cost_unit_kib;
 use levels::most_first;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, Habit, apart,
-    cost::unit_kib,
-    cut, flaps, found, freed, held, laws, lowered,
+    ArrayCalibration, DeviceCalibration, Error, Habit, apart, cut, flaps, found, freed, held, laws,
+    lowered,
     number::number,
     pieces,
     question::{Asked, Limited, depth_asked},
@@ -365,7 +365,7 @@ fn cost(calibrated: &[DeviceCalibration], limited: Limited<'_>) -> String {
     format!(
         " Each begun {:.0} KiB of a command count as one to an IOPS limit: a command of {} counts as \
          {units}, and the limit lets no more than {} a second through.",
-        unit_kib(),
+        default_cost_unit_kib(),
         guest.vm,
         number(held.iops[1])
     )
@@ -736,7 +736,7 @@ pub(crate) fn doubts_of(
                     "Each begun {:.0} KiB of a command count as one to an IOPS limit, and the mean size \
                      of the commands of {} leaves open what that comes to: {} to {} a command. \
                      `vscsiStats` tells.",
-                    unit_kib(),
+                    default_cost_unit_kib(),
                     guest.vm,
                     number(least),
                     number(most)

@@ -4,7 +4,7 @@
 
 use capture::VscsiHistogram;
 use counters::Metric;
-use knobs::Advanced;
+use knobs::default_cost_unit_kib;
 
 use crate::rows::Row;
 
@@ -30,14 +30,15 @@ pub(crate) fn pieces_of(mean_kib: Option<f64>, cut_kib: f64) -> f64 {
 
 /// What a command of a size counts.
 pub(crate) fn units_of(size_kib: f64) -> f64 {
-    (size_kib / unit_kib()).ceil().max(1.0)
+    (size_kib / default_cost_unit_kib()).ceil().max(1.0)
 }
 
 /// The smallest sizes of which commands count so much on average, as a workload has them.
 pub(crate) fn sizes_of(units: f64) -> String {
     /// Commands among which the larger ones are counted.
     const PARTS: f64 = 1000.0;
-    let bytes = |units: f64| 1024.0 * ((units - 1.0).max(0.0) * unit_kib() + SECTOR_KIB);
+    let bytes =
+        |units: f64| 1024.0 * ((units - 1.0).max(0.0) * default_cost_unit_kib() + SECTOR_KIB);
     let larger = (PARTS * units.fract()).round();
     match larger > 0.0 && larger < PARTS {
         true => format!(
@@ -48,11 +49,6 @@ pub(crate) fn sizes_of(units: f64) -> String {
         ),
         false => format!("\"{}\"", bytes(units.round())),
     }
-}
-
-/// The cost unit, in KiB.
-pub(crate) fn unit_kib() -> f64 {
-    f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
 /// What commands count on average, least and greatest: of one size where that never moves by more than
@@ -69,7 +65,8 @@ pub(crate) fn units(row: &Row<'_>, window: &[usize]) -> [f64; 2] {
     match row.size_kib(window) {
         _ if least <= most && sizes.len() >= SAMPLES => [units_of(least), units_of(most)],
         // A size counts less than one more than its part of a unit.
-        Some(kib) => [kib, kib - SECTOR_KIB + unit_kib()].map(|kib| (kib / unit_kib()).max(1.0)),
+        Some(kib) => [kib, kib - SECTOR_KIB + default_cost_unit_kib()]
+            .map(|kib| (kib / default_cost_unit_kib()).max(1.0)),
         None => [1.0; 2],
     }
 }

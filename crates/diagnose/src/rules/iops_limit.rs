@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, sorted::sort_by};
+use knobs::default_cost_unit_kib;
 
 use super::{
     ALIKE, Case, EITHER, Rank, Rule,
@@ -383,8 +384,8 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
     finding.evidence = vec![Evidence::new("commands per second", rate, "1/s")];
-    let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
-    match size.filter(|_| held.what == What::Sum).map(|size| size / changes::cost_unit_kib()) {
+    let in_units = format!("the same in units of {} KiB", default_cost_unit_kib());
+    match size.filter(|_| held.what == What::Sum).map(|size| size / default_cost_unit_kib()) {
         // Each command begins at most one unit more than it fills, and at least one.
         Some(filled) => finding.evidence.extend([
             Evidence::new(format!("{in_units}, at least"), rate * filled.max(1.0), "1/s"),
@@ -442,7 +443,7 @@ fn as_under_a_limit(suspect: &Suspect<'_>, held: &Held, [rate, wait, place]: [&s
                 "Commands of {name} wait {wait} ms each {place} although {} {what}: {rate} a second are let go, fewer \
                  where they are larger, as under an IOPS limit, which counts each begun {} KiB of a command.",
                 device.flow.name,
-                number(changes::cost_unit_kib())
+                number(default_cost_unit_kib())
             );
         }
         return format!(

@@ -11,6 +11,7 @@ mod sfq;
 use alloc::vec::Vec;
 
 use counters::{Time, WorldId};
+use knobs::cost_units;
 
 use crate::{SchedPolicy, codec::records, slab::Io, world::World};
 
@@ -248,14 +249,12 @@ impl Sched {
     }
 }
 
-/// I/Os that a command counts as: one for each begun unit of its data [LAMW, API], and one where it
-/// moves none (ruling).
 #[inline]
 fn cost_of(io: &Io, unit: u32) -> u64 {
     if io.bytes <= unit {
         return 1;
     }
-    u64::from(io.data().div_ceil(unit)).max(1)
+    cost_units(io.data(), unit).into()
 }
 
 records! {
