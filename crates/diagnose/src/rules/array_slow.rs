@@ -286,7 +286,9 @@ fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut
     let samples = spell.samples.len();
     let lasts = samples >= steady::ENOUGH_SAMPLES;
     let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };
-    if device.is_nfs || !is_held || lasts && !steady::is_exact(case, device, spell) {
+    let stall_ms = device.limits.get(Threshold::StallMs);
+    let stalls = device.flow.per_command(&spell.samples, Flow::davg) >= Some(stall_ms);
+    if device.is_nfs || !is_held || stalls || lasts && !steady::is_exact(case, device, spell) {
         return;
     }
     // Fewer rows are no surer: whether a rate stays is not seen in them.
@@ -297,7 +299,8 @@ fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut
             number(rate)
         ),
         false => format!(
-            " A QoS policy of the array may hold it to its rate: {samples} samples are too few to tell."
+            " A QoS policy of the array may hold it to its rate: {samples} {} too few to tell.",
+            if samples == 1 { "sample is" } else { "samples are" }
         ),
     };
     finding.confidence = finding.confidence.min(EITHER);
@@ -547,6 +550,19 @@ mod tests {
     use crate::{
         ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, diagnose, fixture::Bench,
     };
+
+    #[test]
+    fn who_is_answered_at_once_beside_a_stall_suffers_nothing_and_no_policy_delays_by_seconds() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 64);
+        let sap = device.vm("sap").iops_when(|s| if s == 5 { 8.0 } else { 400.0 });
+        sap.davg_when(|s| if s == 5 { 6_200.0 } else { 0.9 });
+        device.vm("web").iops_when(|s| 20.0 + (s % 3) as f64).davg(0.86);
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        let names: Vec<&str> = finding.sufferers.iter().map(|vm| &*vm.name).collect();
+        assert_eq!(names, ["sap"]);
+        assert!(!finding.sentence.contains("QoS"), "{}", finding.sentence);
+    }
 
     #[test]
     fn a_rate_that_stays_to_the_command_may_be_a_policys() {

@@ -454,14 +454,16 @@ fn waiting(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party
     if waiting.is_empty() { all } else { waiting }
 }
 
-/// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
+/// Who is on the device and is not answered far faster than all are in the mean: its worlds, or on an NFS volume,
+/// where VMs have none, the virtual disks.
 fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
-    if !device.is_nfs {
-        return device.tenants(&spell.samples);
-    }
-    let party = |disk: &Vdisk<'_>| party_of(disk, &spell.samples);
-    let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
+    let samples = &spell.samples;
+    let disks = || case.host.vdisks_on(device).filter_map(|disk| party_of(disk, samples));
+    let mut parties: Vec<Party> =
+        if device.is_nfs { disks().collect() } else { device.tenants(samples) };
     most_first(&mut parties, |party| party.slots);
+    let mean_ms = device.flow.per_command(samples, Flow::gavg).unwrap_or_default();
+    parties.retain(|party| party.gavg_ms.is_none_or(|ms| ms * CONTRAST >= mean_ms));
     parties
 }
 
