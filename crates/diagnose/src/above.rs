@@ -1,10 +1,11 @@
 //! What waits above the devices: a virtual disk's latency (LAT/rd, LAT/wr) has all that a command waits from the
 //! virtual adapter on, GAVG of its VM's worlds only what is below these [CAP-A]. What the one has more is in no
-//! other row, so it is no finding of a cause, and no all-clear either.
+//! other row, so it is no finding of a cause, and no all-clear either. Where no world has the VM's name, as in a
+//! file without columns of CPUs or on NFS, what is below is no more than the slowest device takes.
 
-use levels::mean;
+use levels::{largest, mean};
 
-use crate::{Finding, Host, Lack, Lacking, Spell, Threshold, Vdisk, number};
+use crate::{Finding, Host, Lack, Lacking, Spell, Threshold, Vdisk, little, number};
 
 /// The part of the commands of a VM's disks that its worlds have at least where none goes another way: those of
 /// a volume on NFS have no world.
@@ -35,6 +36,10 @@ impl Held {
         let rate = disks.iter().map(|disk| disk.rate(sample)).sum::<Option<f64>>()?;
         let whole = disks.iter().map(|disk| disk.least_outstanding(sample)).sum::<Option<f64>>()?;
         let worlds = || host.devices.iter().filter_map(|device| device.world_of(vm));
+        if worlds().next().is_none() {
+            let slowest_ms = largest(host.devices.iter().map(|device| device.flow.gavg(sample)))?;
+            return Some(Self { rate, whole, below: little(rate, slowest_ms) });
+        }
         let reached = worlds().map(|world| world.flow.rate(sample)).sum::<Option<f64>>()?;
         let below = worlds().map(|world| world.flow.outstanding(sample)).sum::<Option<f64>>()?;
         (reached >= WHOLE * rate).then_some(Self { rate, whole, below })
@@ -64,9 +69,14 @@ fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
         |value: &dyn Fn(Held) -> f64| mean(spell.samples.iter().map(|&s| held(s).map(value)));
     let (rate, below) = (over(&|held| held.rate)?, over(&|held| held.below)?);
     let waiting = over(&|held| held.above().0)?;
+    let is_named = host.devices.iter().any(|device| device.world_of(vm).is_some());
+    let (place, of) = match is_named {
+        true => ("below its worlds", vm),
+        false => ("at the slowest device", "the devices"),
+    };
     Some(format!(
-        "{} takes {} ms a command at its virtual adapter, {} ms below its worlds: {} commands wait above the \
-         devices, {} ms each. So say LAT/rd and LAT/wr against GAVG of {vm}, in {} of {} samples, and no row tells \
+        "{} takes {} ms a command at its virtual adapter, {} ms {place}: {} commands wait above the \
+         devices, {} ms each. So say LAT/rd and LAT/wr against GAVG of {of}, in {} of {} samples, and no row tells \
          why. A limit of its storage policy, its snapshots or an I/O filter do that; a deeper queue gains nothing.",
         worst.name,
         number(worst.latency_ms(&spell.samples)?),

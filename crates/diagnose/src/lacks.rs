@@ -90,12 +90,16 @@ fn untold(host: &Host<'_>) -> Option<Lack> {
     Some(Lack { what: Lacking::Rows, sentence })
 }
 
-/// The counters without which a fault may go unseen: what is aborted or refused need not be slow, nor
-/// what an adapter holds be its device's. NFS has none of them.
+/// What a fault may go unseen without: what is aborted or refused need not be slow, nor what an adapter holds be
+/// its device's, nor what waits above the devices be theirs. NFS has none of them.
 pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let scsi: Vec<&Device<'_>> = host.devices.iter().filter(|device| !device.is_nfs).collect();
     let lacks = |has: &dyn Fn(&Device<'_>) -> bool| !scsi.iter().any(|device| has(device));
+    let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
+    let has_names = host.vms().any(|(vm, _)| host.devices.iter().any(|d| d.world_of(vm).is_some()));
     let all = [
+        ("virtual disks", host.vdisks.is_empty()),
+        ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
         ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),
         ("reservation conflicts", lacks(&|device| device.faults.conflicts.is_there())),

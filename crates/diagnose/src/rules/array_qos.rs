@@ -62,6 +62,13 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| judge(case, device, &held(case, device)?))
 }
 
+/// Whether this rule has a finding on a device as a whole, and knows the policy that holds it or a quick device of
+/// that array beside it.
+pub(super) fn holds_whole(case: &Case<'_>, device: &Device<'_>) -> Option<bool> {
+    let held = held(case, device).filter(|held| held.vm.is_none())?;
+    Some(held.policy.is_some() || held.beside)
+}
+
 /// Whether this rule has a finding on a device.
 pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
     held(case, device).is_some()
@@ -401,9 +408,12 @@ fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool
     // A stall takes commands from the mean of a few samples.
     let rate = median(spell.samples.iter().map(|&sample| flow.rate(sample)))?;
     let quick_ms = flow.per_command(&spell.samples, Flow::davg)? / CONTRAST;
-    let is_quick = |s: &&usize| {
-        !spell.samples.contains(s) && flow.davg(**s).is_some_and(|davg| davg <= quick_ms)
-    };
+    let is_quick = |s: &&usize| flow.davg(**s).is_some_and(|davg| davg <= quick_ms);
+    let is_inside = |s: &usize| spell.samples.contains(s);
+    let few = device.busy.iter().filter(is_quick).take(LASTING).count() < LASTING;
+    if few && device.busy.iter().filter(is_quick).all(is_inside) {
+        return None;
+    }
     let quick: Vec<f64> =
         device.busy.iter().filter(is_quick).filter_map(|&s| flow.rate(s)).collect();
     let served = median(quick.iter().copied())?;

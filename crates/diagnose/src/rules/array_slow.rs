@@ -7,8 +7,8 @@
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
     copies, crowd::Crowded, device_depth::explains_nfs, held_rate::HELD, host_link, knee::Knee,
-    known_wait, latency_evidence, less_load, newcomer, number, path_thrash, slow, slow_way, steady,
-    sufferers, switch_link,
+    known_wait, latency_evidence, less_load, newcomer, number, path_thrash, policy_advice, slow,
+    slow_way, steady, sufferers, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
@@ -304,8 +304,7 @@ fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut
         ),
     };
     finding.confidence = finding.confidence.min(EITHER);
-    let policy = "The array's policy for this volume, if it has one, and its QoS counters";
-    finding.raise_confidence.insert(0, policy.into());
+    finding.raise_confidence.insert(0, policy_advice::TELLS.into());
 }
 
 /// What a deeper queue does before it; nothing where a short one is found that is worth raising.

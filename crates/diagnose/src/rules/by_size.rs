@@ -3,7 +3,7 @@
 
 use super::{
     Case,
-    steady::{MANY_SAMPLES, STILLER, is_held, is_surely_held},
+    steady::{ENOUGH_SAMPLES, MANY_SAMPLES, STILLER, is_held, is_surely_held},
 };
 use crate::{Spell, unrest_percent};
 
@@ -30,17 +30,19 @@ pub(super) fn held_to_a_sum<'a>(
 /// stays nor their data, but a sum of both: exactly of two sizes, and nearly of more. What comes or ends by chance moves any such
 /// sum at least as far as the root of its number does, for it is a compound Poisson sum: its variation is that of
 /// the number times the root of 1 and the squared variation of what each counts. One weight is fitted, so as many samples are asked for as tell
-/// half of chance from all of it.
+/// half of chance from all of it; fewer tell the data alone.
 fn held_sum(pairs: &[(f64, f64)], commands: f64) -> Option<[f64; 2]> {
     const WEIGHTS: u32 = 50;
-    if pairs.len() < MANY_SAMPLES {
+    // The data alone are no weight to fit.
+    let first = if pairs.len() < MANY_SAMPLES { WEIGHTS } else { 0 };
+    if pairs.len() < ENOUGH_SAMPLES {
         return None;
     }
     let moves = |weight: f64| {
         let sums: Vec<f64> = pairs.iter().map(|(a, b)| (1.0 - weight) * a + weight * b).collect();
         Some(unrest_percent(&sums)? / 100.0 * commands.sqrt())
     };
-    let weights = (0..=WEIGHTS).map(|nth| f64::from(nth) / f64::from(WEIGHTS));
+    let weights = (first..=WEIGHTS).map(|nth| f64::from(nth) / f64::from(WEIGHTS));
     let all = weights.filter_map(|weight| Some((moves(weight)?, weight)));
     let (least, weight) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let of_rate = moves(0.0);

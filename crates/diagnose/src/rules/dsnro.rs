@@ -7,7 +7,7 @@ use knobs::Driver;
 use levels::most_first;
 
 use super::{
-    Case, Rule,
+    Case, EITHER, Rule,
     alike::{are_of_one_time, tell_of_others, united},
     changes, device_depth, number, one_step, queue_evidence, sioc, virtual_disk,
 };
@@ -67,7 +67,12 @@ pub(super) fn certainty(
     match device.motion() {
         Motion::Moving if facts.dsnro_at_end.is_some() => known.map(|depth| (0.98, Some(depth))),
         Motion::TwoLevels { low, high } if full.depth < high && is_a_drivers(high) => {
-            let sure = if low == full.depth { 0.95 } else { 0.8 };
+            let sure = match device.falls_beside_competition() {
+                // To the default after a sample or two of competition above it, which DSNRO does not allow.
+                Some(_) => EITHER,
+                None if low == full.depth => 0.95,
+                None => 0.8,
+            };
             Some((if unseen { UNSEEN } else { sure }, Some(known.unwrap_or(high))))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {

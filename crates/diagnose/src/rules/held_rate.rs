@@ -3,7 +3,13 @@
 
 use levels::array_of;
 
-use super::{Case, EITHER, line_rate::LineRate, newcomer::Newcomer, number, quick_peer::CONTRAST};
+use super::{
+    Case, EITHER,
+    line_rate::LineRate,
+    newcomer::Newcomer,
+    number,
+    quick_peer::{CONTRAST, faster_peer},
+};
 use crate::{Device, Flow, Spell, Threshold, reaches};
 
 /// Commands in flight below which nobody is being held back.
@@ -87,13 +93,17 @@ pub(super) fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bo
 }
 
 /// Whether other devices of the same array are slow at the same time, by what they are else or by any measure, or load
-/// it: then it is no volume that is held, but the array is slow.
+/// it, and none is quick: then it is no volume that is held, but the array is slow.
 pub(super) fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     let array = array_of(device.flow.name);
+    let davg_ms = device.flow.per_command(&spell.samples, Flow::davg).unwrap_or_default();
+    if array.is_some() && faster_peer(case, device, spell, davg_ms).is_some() {
+        return false;
+    }
     let is_so = |other: &Device<'_>| {
         let davg = other.flow.per_command(&spell.samples, Flow::davg);
         let loaded = spell.mean(|sample| other.flow.in_flight(sample)) >= Some(HELD);
-        let slow_ms = CONTRAST * other.quickest_ms.max(device.limits.get(Threshold::QosMs));
+        let slow_ms = (CONTRAST * other.quickest_ms).max(device.limits.get(Threshold::QosMs));
         loaded && (davg >= Some(slow_ms) || is_slow(other, &other.flow, spell))
     };
     let mut others = case.host.busy_devices().filter(|other| other.id != device.id);

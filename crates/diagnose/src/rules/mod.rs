@@ -233,11 +233,12 @@ impl Case<'_> {
     }
 
     /// Whether more commands are known to gain nothing at the array behind a device, to be refused
-    /// there, or to take it from others.
+    /// there, to be held by its policy, or to take it from others.
     fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         self.is_array_full(device, samples)
             || self.array_queue(device).is_some_and(ArrayQueue::is_full)
             || crowd::Crowded::of(self, device).is_some()
+            || array_qos::holds_whole(self, device) == Some(true)
     }
 
     /// The queue of the array that is known to stand before a device.
@@ -351,6 +352,14 @@ impl Case<'_> {
             )];
             finding.caution = None;
             finding.do_not = vec![format!("Do not raise the depth before that: {told}.")];
+        }
+        if array_qos::holds_whole(self, device).is_some() {
+            finding.sentence += " Its rate stays flat meanwhile, as when the array holds it: then a deeper queue \
+                gains nothing.";
+            finding.confidence = finding.confidence.min(EITHER);
+            finding.raise_confidence.insert(0, policy_advice::TELLS.into());
+            finding.changes.insert(0, policy_advice::look_at_use());
+            finding.do_not.push(policy_advice::NO_DEEPER.into());
         }
         if let Some((instead, cost)) = self.cost_of_more(device, full) {
             finding.changes = vec![instead];

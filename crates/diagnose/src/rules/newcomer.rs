@@ -3,7 +3,7 @@
 
 use levels::array_of;
 
-use super::{ALIKE, Case, causers_on, number, quick_peer::CONTRAST};
+use super::{ALIKE, Case, LASTING, causers_on, number, quick_peer::CONTRAST};
 use crate::{
     Change, Device, Finding, Flow, Party,
     limit_advice::{self, Place},
@@ -63,6 +63,40 @@ impl<'a> Newcomer<'a> {
         limit_advice::hold(&at, &vms, self.device.flow.size_kib(samples), case.facts)
             .filter(|_| !vms.is_empty())
     }
+}
+
+/// What more commands of a device do, where another of the same array takes far longer in some samples than in the others
+/// though no more is asked of it: who has more outstanding there meanwhile fills the array.
+pub(super) fn slows_another(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    samples: &[usize],
+) -> Option<String> {
+    const LONGER: f64 = 3.0;
+    let array = array_of(device.flow.name)?;
+    let inside = device.flow.mean_in_flight(samples)?;
+    let of_array = case
+        .host
+        .busy_devices()
+        .filter(|other| other.id != device.id && array_of(other.flow.name) == Some(array));
+    let slowed = of_array.filter_map(|other| {
+        let others: Vec<usize> =
+            other.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+        let ms = |samples: &[usize]| other.flow.per_command(samples, Flow::davg);
+        let (then_ms, before_ms) = (ms(samples)?, ms(&others)?);
+        let is_slowed = others.len().min(samples.len()) >= LASTING
+            && then_ms >= LONGER * before_ms
+            && other.flow.mean_rate(samples)? <= ALIKE.end() * other.flow.mean_rate(&others)?
+            && other.flow.mean_in_flight(samples)? <= inside;
+        is_slowed.then_some((other.flow.name, then_ms, before_ms))
+    });
+    let (name, then_ms, before_ms) = slowed.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "{name} of the same array takes {} ms (DAVG) meanwhile and {} at other times, though no more is asked of it: \
+         more commands only wait there, and make it wait",
+        number(then_ms),
+        number(before_ms)
+    ))
 }
 
 /// Names them as the causes of a slow array where nobody on the device itself is one, and a limit for them first.

@@ -11,7 +11,7 @@ use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{
     ALIKE, Case, adapter_queue, adaptive_throttling, array_qos, changes, command_window, host_link,
-    knee::Knee, number, shared, sioc, switch_link,
+    knee::Knee, newcomer, number, shared, sioc, switch_link,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Motion, Object, ObjectKind, ROUNDED, Spell, Vdisk,
@@ -190,6 +190,9 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<Cow
              commands only wait longer then"
                 .into(),
         );
+    }
+    if let Some(told) = newcomer::slows_another(case, device, samples) {
+        return Some(told.into());
     }
     if let Some(slow_ms) = case.slow_array_ms(device, samples) {
         let slow_ms = number(slow_ms);
