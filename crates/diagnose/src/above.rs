@@ -110,6 +110,23 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_above_all_devices_is_told_where_no_world_has_a_name() {
+        let judged = |ms: f64| {
+            let mut bench = Bench::new(12);
+            bench.device("naa.1", 64).vm("sql").iops_when(|s| 300.0 + (s % 3) as f64).davg(1.0);
+            bench.without_worlds();
+            let mut recording = bench.recording();
+            let (disk, _) = recording.of_kind(Kind::VirtualDisk).next().unwrap();
+            recording.set_constant(disk, Counter::VdiskReadLatency, ms, recording.len());
+            diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default())
+        };
+        let told = |ms: f64| {
+            judged(ms).lacks.iter().any(|lack| lack.sentence.contains("at the slowest device"))
+        };
+        assert_eq!([told(141.0), told(1.0)], [true, false]);
+    }
+
+    #[test]
     fn what_waits_above_the_devices_is_no_all_clear() {
         let verdict = judged(136.0, 38.0);
         assert_eq!((verdict.findings.len(), verdict.outcome), (0, Outcome::CannotTell));

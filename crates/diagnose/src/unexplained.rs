@@ -4,8 +4,8 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Facts, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, little, mean,
-    number,
+    Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk,
+    little, mean, number,
     observe::is_round_within,
     reaches,
     rules::{CONTRAST, EXACTLY},
@@ -25,17 +25,26 @@ const CROWD: f64 = 16.0;
 /// Samples below which no limit of the array is told by its rate.
 const FEW: usize = 5;
 
-/// What a host shows and does not explain.
-pub(crate) fn of(host: &Host<'_>, facts: &Facts) -> Vec<Lack> {
+/// What a host shows and no finding explains; beside findings, of other devices, what a few samples show alone.
+pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<Lack> {
+    let is_told = |device: &Device<'_>| {
+        let mut objects = findings.iter().flat_map(|found| found.also.iter().chain([&found.at]));
+        objects.any(|object| object.name == device.flow.name)
+    };
+    let untold = host.busy_devices().filter(|device| !is_told(device));
+    let few = untold.filter_map(|device| few(host, device));
+    let lack = |sentence| Lack { what: Lacking::Reason, sentence };
+    if !findings.is_empty() {
+        return few.map(lack).collect();
+    }
     let waits = host.busy_devices().filter_map(|device| waits(host, device));
     let full = host.devices.iter().filter_map(full);
-    let few = host.busy_devices().filter_map(|device| few(host, device));
     waits
         .chain(full)
         .chain(disks(host).or_else(|| volumes(host, facts)))
         .chain(few)
         .chain(sparse(host))
-        .map(|sentence| Lack { what: Lacking::Reason, sentence })
+        .map(lack)
         .collect()
 }
 
@@ -330,6 +339,22 @@ mod tests {
         assert!(verdict.headline.starts_with("naa.2 takes 137 ms"), "{}", verdict.headline);
         assert_eq!(beside(5.0, 9.0).outcome, Outcome::Healthy);
         assert_eq!(beside(0.3, 137.0).outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn a_few_rows_of_a_held_volume_are_told_beside_the_finding_of_another() {
+        let mut bench = Bench::new(4);
+        let name = |number: u32| format!("naa.624a9370aaaaaaaaaaaaaaaa000110{number}");
+        bench.device(&name(10), 64).vm("g").iops_when(|s| 4_000.0 + (s % 2) as f64).davg(8.1);
+        bench.device(&name(11), 64).vm("h").iops_when(|s| 900.0 + (s % 3) as f64).davg(0.35);
+        let full = bench.device("naa.600508b1001c4d41aa0000000000a002", 32);
+        for vm in ["a", "b", "c"] {
+            full.vm(vm).iops(8_600.0).davg(1.24).kavg(1.86);
+        }
+        let verdict = judged(&bench);
+        assert_eq!(verdict.findings[0].cause, crate::Cause::Dsnro);
+        let is_told = verdict.lacks.iter().any(|lack| lack.sentence.contains("00011010"));
+        assert!(is_told, "{:?}", verdict.lacks);
     }
 
     #[test]

@@ -63,9 +63,7 @@ fn judge(
     let unserved = unserved::of(host, &facts);
     lacks.extend(unserved::lacks(&unserved, &findings));
     lacks.extend(above::of(host, &findings));
-    if findings.is_empty() {
-        lacks.extend(unexplained::of(host, &facts));
-    }
+    lacks.extend(unexplained::of(host, &facts, &findings));
     let outcome = outcome(host, &findings, &lacks);
     let mut headline = headline(host, outcome, &findings, &lacks, &facts);
     if let Some(first) = findings.first() {

@@ -42,13 +42,7 @@ impl Bursts {
         let instants: Option<Vec<(f64, f64)>> = window.iter().map(both).collect();
         let stands = world.mean(window, Row::outstanding)?;
         let shows = match instants.as_deref() {
-            Some(instants) => {
-                !is_steady(instants)
-                    || is_unlike_a_queue(
-                        &instants.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
-                        stands,
-                    )
-            }
+            Some(instants) => !is_steady(instants) || is_unlike_a_queue(instants),
             None => moves(&tenant.row, window, interval_s),
         };
         let all = tenant.outstanding_at_most();

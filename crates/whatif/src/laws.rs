@@ -653,7 +653,26 @@ pub(crate) fn hold_to_whole(
     rows: &mut [SimulatedRow],
 ) {
     hold_to_queues(keys, calibrated, rows);
+    hold_to_little(keys, calibrated, rows);
     hold_to_sums(keys, calibrated, rows);
+}
+
+/// What the array takes for a command and how many are there at such a rate are one by Little's law: a latency that no
+/// rate and number of its device would have is one that they have.
+fn hold_to_little(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
+    let counters = [Counter::Commands, Counter::MeanActive, Counter::DriverLatency];
+    for device in calibrated {
+        let places = counters.map(|counter| place_of(keys, &device.device, counter));
+        let [Some(rate), Some(active), Some(davg)] = places else { continue };
+        let least_ms = 1000.0 * rows[active].low / rows[rate].high.max(f64::MIN_POSITIVE);
+        let most_ms = 1000.0 * rows[active].high / rows[rate].low.max(f64::MIN_POSITIVE);
+        let latency = &mut rows[davg];
+        if latency.high < least_ms {
+            latency.high = most_ms;
+        } else if latency.low > most_ms {
+            latency.low = least_ms;
+        }
+    }
 }
 
 /// What holds of sums: the rate of a device is that of its VMs together, and what a command takes beyond

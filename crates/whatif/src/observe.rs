@@ -59,22 +59,25 @@ pub(crate) struct Tenant<'a> {
 }
 
 /// Whether the states of single instants are next to nothing more often than any queue is that has as many
-/// inside on average, or far above that.
-pub(crate) fn is_unlike_a_queue(seen: &[f64], inside: f64) -> bool {
+/// inside on average around each, or far above that. `instants` are what each showed, and that mean.
+pub(crate) fn is_unlike_a_queue(instants: &[(f64, f64)]) -> bool {
     /// Part of the mean that is next to nothing.
     const NOTHING: f64 = 0.125;
     /// Standard errors that tell.
     const ERRORS: f64 = 2.5;
-    let of = |of: &dyn Fn(f64) -> f64| mean(seen.iter().map(|&seen| Some(of(seen))));
-    let is_empty = |active| f64::from(u8::from(active <= NOTHING * inside));
-    let (Some(empty), Some(active)) = (of(&is_empty), of(&|active| active)) else {
-        return false;
-    };
+    let of =
+        |of: &dyn Fn(f64, f64) -> f64| mean(instants.iter().map(|&(n, mean)| Some(of(n, mean))));
+    let is_empty = |n: f64, inside: f64| f64::from(u8::from(n <= NOTHING * inside));
     // Of all queues that of one server is empty most often, 1 / (1 + its mean) of the time, and
     // differs most.
-    let usual = 1.0 / (1.0 + inside);
-    let error = |variance: f64| ERRORS * (variance / seen.len().max(1) as f64).sqrt();
-    empty > usual + error(usual * (1.0 - usual)) || active > inside + error(inside * (1.0 + inside))
+    let usual = of(&|_, inside| 1.0 / (1.0 + inside));
+    let (Some(empty), Some(apart), Some(usual), Some(variance)) =
+        (of(&is_empty), of(&|n, mean| n - mean), usual, of(&|_, mean| mean * (1.0 + mean)))
+    else {
+        return false;
+    };
+    let error = |variance: f64| ERRORS * (variance / instants.len().max(1) as f64).sqrt();
+    empty > usual + error(usual * (1.0 - usual)) || apart > error(variance)
 }
 
 /// Whether instants show another load than there is between them, each time the same way: then it comes and goes in
@@ -553,9 +556,8 @@ impl<'a> Device<'a> {
     /// that has as many inside on average, or far above that: then they come in bursts, shorter than a
     /// sample.
     pub(crate) fn rests(&self, samples: &[usize]) -> bool {
-        let inside = self.row.mean(samples, Row::in_flight);
-        let seen: Vec<f64> = self.actv.over(samples).collect();
-        inside.is_some_and(|inside| is_unlike_a_queue(&seen, inside))
+        let both = |&sample: &usize| self.actv.at(sample).zip(self.row.in_flight(sample));
+        is_unlike_a_queue(&samples.iter().filter_map(both).collect::<Vec<_>>())
     }
 
     /// Whether the instants of the samples show another load than there is between them: what is told of instants

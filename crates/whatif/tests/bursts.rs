@@ -103,6 +103,21 @@ fn who_is_there_at_every_instant_sends_in_no_bursts() {
 }
 
 #[test]
+fn a_load_that_grows_once_sends_in_no_bursts() {
+    // A quarter of the time there is a tenth of the load: next to nothing beside the mean of all.
+    let sql =
+        "threads = 44\nphases = [{ for = \"12s\", threads = 2 }, { for = \"60s\", threads = 44 }]";
+    let text = host(sql, "threads = 2", "");
+    let line = format!("storage core device set -d {DEVICE} -O 24");
+    let answer = ask(&recorded(&text), 19, &line);
+    check(&answer, &changed(&text, &line));
+    let array = &answer.calibration.arrays[0];
+    assert!(array.outstanding[0] < 6.0, "{array:?}");
+    let doubts = answer.simulated.doubts.join(" ");
+    assert!(!doubts.contains("in bursts"), "{doubts}");
+}
+
+#[test]
 fn a_depth_cuts_bursts_that_instants_show_beside_a_neighbour() {
     // An instant of many is one of a burst; a Poisson process beside it has load all the time.
     let web = "arrival = \"poisson\"\nrate = 1500";

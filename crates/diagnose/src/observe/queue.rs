@@ -308,7 +308,8 @@ impl Device<'_> {
         let is_unseen = lowers && self.motion() == Motion::Steady && self.recurs_with_load(&spell);
         let default = is_unseen.then(|| f64::from(DSNRO.default));
         let dsnro = dsnro.filter(|_| lowers).or(default).unwrap_or(f64::INFINITY);
-        if in_bursts && !self.may_fill_in_bursts(&spell, competitors, dsnro, guests) {
+        let fills = || self.may_fill_in_bursts(&spell, competitors, dsnro, guests);
+        if in_bursts && (self.is_refused_unseen(&spell) || !fills()) {
             return None;
         }
         let depth = held_below.or_else(|| self.limit_when_full(&spell))?.min(dsnro);
@@ -407,6 +408,13 @@ impl Device<'_> {
     fn is_full_in_bursts(&self, spell: &Spell) -> bool {
         const SOMETIMES: f64 = 0.2;
         spell.share(|sample| self.is_full(sample)) < SOMETIMES || self.comes_and_goes(spell)
+    }
+
+    /// Whether conflicts count in samples of which none caught the queue full: they make commands wait besides.
+    fn is_refused_unseen(&self, spell: &Spell) -> bool {
+        let conflicts = mean(self.faults.conflicts.over(&spell.samples));
+        let counts = conflicts >= Some(self.limits.get(Threshold::ConflictsPerSecond));
+        counts && spell.share(|sample| self.queue.is_caught_full(sample)) == 0.0
     }
 
     /// The limit in force in most of the samples in which it is reached.

@@ -62,11 +62,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| judge(case, device, &held(case, device)?))
 }
 
-/// Whether this rule has a finding on a device as a whole, and knows the policy that holds it or a quick device of
-/// that array beside it.
-pub(super) fn holds_whole(case: &Case<'_>, device: &Device<'_>) -> Option<bool> {
-    let held = held(case, device).filter(|held| held.vm.is_none())?;
-    Some(held.policy.is_some() || held.beside)
+/// Whether this rule has a finding on a device as a whole, by a policy that is known or by a quick device of that array
+/// beside it: then more commands gain nothing.
+pub(super) fn holds_whole(case: &Case<'_>, device: &Device<'_>) -> bool {
+    let is_sure = |held: Held<'_>| held.vm.is_none() && (held.policy.is_some() || held.beside);
+    held(case, device).is_some_and(is_sure)
 }
 
 /// Whether this rule has a finding on a device.

@@ -110,3 +110,76 @@ pub(super) fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell)
     array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_so(other))
         || Newcomer::of(case, device, &spell.samples).is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    fn volume(nth: u32) -> String {
+        format!("naa.624a9370b1c2d3e4f5a6b7c80001100{nth}")
+    }
+
+    /// A sister volume of the same array that is quick.
+    fn beside_a_quick_one(samples: usize) -> Bench {
+        let mut bench = Bench::new(samples);
+        let quick = bench.device(&volume(9), 64).vm("quick");
+        quick.iops_when(|s| 600.0 + 40.0 * (s % 3) as f64).davg(0.5);
+        bench
+    }
+
+    fn found(bench: &Bench) -> Vec<(Cause, String)> {
+        let findings = bench.findings().into_iter();
+        findings.map(|finding| (finding.cause, finding.at.name)).collect()
+    }
+
+    #[test]
+    fn a_full_queue_before_a_volume_that_its_array_holds_is_no_reason_to_raise_it() {
+        let mut bench = beside_a_quick_one(12);
+        let held = bench.device(&volume(1), 32);
+        held.vm("a").iops(1_000.0).davg(16.0).kavg(44.0);
+        held.vm("b").iops(1_000.0).davg(16.0).kavg(4.0);
+        assert_eq!(found(&bench), [(Cause::ArrayQos, volume(1))]);
+        // Nothing beside it is quick: it may be a depth as well.
+        let mut alone = Bench::new(12);
+        let full = alone.device(&volume(1), 32);
+        full.vm("a").iops(1_000.0).davg(16.0).kavg(44.0);
+        full.vm("b").iops(1_000.0).davg(16.0).kavg(4.0);
+        assert!(found(&alone).iter().any(|(cause, _)| *cause == Cause::Dsnro));
+    }
+
+    #[test]
+    fn two_volumes_that_are_held_beside_a_quick_one_are_both_found() {
+        for (rate, davg) in [(1_000.0, 30.0), (5_000.0, 6.0), (500.0, 40.0)] {
+            let mut bench = beside_a_quick_one(12);
+            let inside = |s: usize| 1.0 + 0.1 * (s % 4) as f64;
+            bench.device(&volume(1), 64).vm("a").iops(1_000.0).davg_when(move |s| 20.0 * inside(s));
+            bench.device(&volume(2), 64).vm("b").iops(rate).davg_when(move |s| davg * inside(s));
+            let mut found = found(&bench);
+            found.sort_by(|a, b| a.1.cmp(&b.1));
+            let both = [(Cause::ArrayQos, volume(1)), (Cause::ArrayQos, volume(2))];
+            assert_eq!(found, both, "{rate}");
+        }
+    }
+
+    #[test]
+    fn two_volumes_that_become_slow_at_once_are_a_slow_array() {
+        let mut bench = Bench::new(16);
+        for (nth, quick, slow) in [(1, 97_000.0, 15_600.0), (2, 24_300.0, 3_860.0)] {
+            let vm = bench.device(&volume(nth), 64).vm(["a", "b"][nth as usize - 1]);
+            vm.iops_when(move |s| if s < 9 { quick } else { slow + (s % 2) as f64 });
+            vm.davg_when(|s| if s < 9 { 0.41 } else { 2.57 });
+        }
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        assert_eq!(finding.also.len(), 1, "{}", finding.sentence);
+    }
+
+    #[test]
+    fn what_is_served_as_much_at_once_at_other_times_is_asked_for() {
+        let mut bench = Bench::new(26);
+        let vm = bench.device(&volume(1), 64).vm("sql");
+        vm.iops_when(|s| 3_611.0 + [8.0, -21.0, 13.0, 2.0, -9.0][s % 5]);
+        vm.davg_when(|s| if s < 12 { 1.2 } else { 15.0 }).sampled(|s| if s < 12 { 4 } else { 54 });
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        assert_eq!(finding.window.samples, 14);
+    }
+}

@@ -238,7 +238,7 @@ impl Case<'_> {
         self.is_array_full(device, samples)
             || self.array_queue(device).is_some_and(ArrayQueue::is_full)
             || crowd::Crowded::of(self, device).is_some()
-            || array_qos::holds_whole(self, device) == Some(true)
+            || array_qos::holds_whole(self, device)
     }
 
     /// The queue of the array that is known to stand before a device.
@@ -352,14 +352,6 @@ impl Case<'_> {
             )];
             finding.caution = None;
             finding.do_not = vec![format!("Do not raise the depth before that: {told}.")];
-        }
-        if array_qos::holds_whole(self, device).is_some() {
-            finding.sentence += " Its rate stays flat meanwhile, as when the array holds it: then a deeper queue \
-                gains nothing.";
-            finding.confidence = finding.confidence.min(EITHER);
-            finding.raise_confidence.insert(0, policy_advice::TELLS.into());
-            finding.changes.insert(0, policy_advice::look_at_use());
-            finding.do_not.push(policy_advice::NO_DEEPER.into());
         }
         if let Some((instead, cost)) = self.cost_of_more(device, full) {
             finding.changes = vec![instead];

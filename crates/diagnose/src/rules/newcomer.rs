@@ -92,8 +92,7 @@ pub(super) fn slows_another(
     });
     let (name, then_ms, before_ms) = slowed.max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(format!(
-        "{name} of the same array takes {} ms (DAVG) meanwhile and {} at other times, though no more is asked of it: \
-         more commands only wait there, and make it wait",
+        "{name} of its array takes {} ms (DAVG) meanwhile and {} at other times: more commands only wait there",
         number(then_ms),
         number(before_ms)
     ))
@@ -133,6 +132,28 @@ mod tests {
         let causers: Vec<&str> = finding.causers.iter().map(|vm| &*vm.name).collect();
         assert_eq!(causers, ["bully"], "{}", finding.sentence);
         assert!(finding.changes[0].what.contains("bully"), "{}", finding.changes[0].what);
+    }
+
+    /// At a depth of its guest, beside a volume that is still below what is slow.
+    #[test]
+    fn who_fills_an_array_so_that_another_waits_gets_no_more() {
+        let mut bench = Bench::new(20);
+        let name = |nth| format!("naa.624a9370b1c2d3e4f5a6b7c80001100{nth}");
+        let backup = bench.device(&name(1), 64).vm("backup");
+        backup.iops_when(|s| if s > 12 { 12_900.0 + 40.0 * (s % 3) as f64 } else { 1.0 });
+        backup.davg_when(
+            |s| if s > 12 { 64_000.0 / (12_900.0 + 40.0 * (s % 3) as f64) } else { 1.0 },
+        );
+        let mail =
+            bench.device(&name(2), 64).vm("mail").iops_when(|s| 900.0 + 9.0 * (s % 4) as f64);
+        mail.davg_when(|s| if s > 12 { 4.8 } else { 1.03 });
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert!(finding.changes.is_empty(), "{:?}", finding.changes);
+        assert!(
+            finding.do_not[0].contains("takes 4.8 ms (DAVG) meanwhile"),
+            "{:?}",
+            finding.do_not
+        );
     }
 
     #[test]

@@ -7,10 +7,6 @@ use crate::Change;
 pub(super) const TELLS: &str =
     "The array's policy for this volume, if it has one, and its QoS counters";
 
-/// Why a full queue is not to be raised while an array holds what is behind it to a rate.
-pub(super) const NO_DEEPER: &str = "Do not raise the depth before that: where a policy of the array holds the rate, more \
-    commands only wait there.";
-
 /// What tells a policy from saturation.
 pub(super) fn look_at_use() -> Change {
     changes::look(

@@ -107,6 +107,21 @@ mod tests {
         bench.only(Cause::ReservationConflicts, &Facts::default());
     }
 
+    /// Of 64 slots 1.5 are in use, and no sample has anything queued.
+    #[test]
+    fn what_conflicts_hold_is_no_queue_that_is_full_between_the_samples() {
+        let mut bench = Bench::new(30);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::Conflicts, |s| 50.0 + (s * 7 % 30) as f64);
+        for (vm, rate) in [("a", 352.0), ("b", 154.0)] {
+            let vm = device.vm(vm).iops_when(move |s| rate * (1.0 + 0.05 * (s % 4) as f64));
+            vm.davg(3.0).kavg_when(|s| 15.0 + (s * 5 % 11) as f64).sampled(|_| 1);
+        }
+        let first = bench.first(Cause::ReservationConflicts, &Facts::default());
+        assert!(first.sufferers.iter().any(|vm| vm.name == "a"));
+        assert!(bench.findings().iter().all(|found| found.cause != Cause::DeviceDepth));
+    }
+
     #[test]
     fn a_host_that_is_shut_out_has_load_however_little_it_completes() {
         // 32 commands are sent again every 60 ms, and given up after 4.8 s; some rows have none that ended.
