@@ -335,6 +335,11 @@ fn leaps(seconds: f64, usual_s: f64) -> bool {
 }
 
 impl<'a> Device<'a> {
+    /// Its samples with load but for some.
+    pub(crate) fn busy_but(&self, samples: &[usize]) -> Vec<usize> {
+        self.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect()
+    }
+
     /// The counters by which every rule's device is observed, beside those of the rule.
     pub(crate) const COUNTERS: &'static [Counter] = &[
         Counter::FailedCommands,

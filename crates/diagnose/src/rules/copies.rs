@@ -42,8 +42,7 @@ pub(super) fn name_causers(
 /// Whether a VM does more in some samples than in the others; also where there are no others. Who does as much as
 /// before may wait for what somebody else does to the array.
 fn sends_more(device: &Device<'_>, vm: &str, samples: &[usize]) -> bool {
-    let others: Vec<usize> =
-        device.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+    let others = device.busy_but(samples);
     let rate = |samples: &[usize]| device.world_of(vm)?.flow.mean_rate(samples);
     others.is_empty() || rate(samples) > rate(&others).map(|rate| ALIKE.end() * rate)
 }

@@ -95,9 +95,9 @@ pub(super) fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bo
 /// Whether other devices of the same array are slow at the same time, by what they are else or by any measure, or load
 /// it, and none is quick: then it is no volume that is held, but the array is slow.
 pub(super) fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    let array = array_of(device.flow.name);
     let davg_ms = device.flow.per_command(&spell.samples, Flow::davg).unwrap_or_default();
-    if array.is_some() && faster_peer(case, device, spell, davg_ms).is_some() {
+    let is_known = array_of(device.flow.name).is_some();
+    if is_known && faster_peer(case, device, spell, davg_ms).is_some() {
         return false;
     }
     let is_so = |other: &Device<'_>| {
@@ -106,9 +106,7 @@ pub(super) fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell)
         let slow_ms = (CONTRAST * other.quickest_ms).max(device.limits.get(Threshold::QosMs));
         loaded && (davg >= Some(slow_ms) || is_slow(other, &other.flow, spell))
     };
-    let mut others = case.host.busy_devices().filter(|other| other.id != device.id);
-    array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_so(other))
-        || Newcomer::of(case, device, &spell.samples).is_some()
+    case.others_of_array(device).any(is_so) || Newcomer::of(case, device, &spell.samples).is_some()
 }
 
 #[cfg(test)]

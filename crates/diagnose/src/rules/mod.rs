@@ -51,7 +51,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::Counter;
 use knobs::disk_depths;
-use levels::most_first;
+use levels::{array_of, most_first};
 
 use crate::{
     ArrayFacts, ArrayQueue, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host,
@@ -165,6 +165,18 @@ fn is_faster(quick: (&Flow<'_>, f64), slow: (&Flow<'_>, f64), samples: &[usize])
 impl<'a> Case<'a> {
     pub(crate) fn new(host: &'a Host<'a>, hosts: &'a [Host<'a>], facts: &'a Facts) -> Self {
         Self { host, facts, hosts, crowds: Crowd::all(facts) }
+    }
+
+    /// The other devices with load of the array of a device; none where no name tells an array.
+    fn others_of_array<'d>(
+        &self,
+        device: &'d Device<'_>,
+    ) -> impl Iterator<Item = &'a Device<'a>> + use<'a, 'd> {
+        let array = array_of(device.flow.name);
+        let is_other = move |other: &&Device<'_>| {
+            other.id != device.id && array.is_some() && array_of(other.flow.name) == array
+        };
+        self.host.busy_devices().filter(is_other)
     }
 }
 

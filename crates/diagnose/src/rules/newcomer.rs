@@ -1,8 +1,6 @@
 //! Who loads an array when one of its devices gets slow: VMs on another of its devices that came meanwhile, as far as
 //! the rows of this host show them.
 
-use levels::array_of;
-
 use super::{ALIKE, Case, LASTING, causers_on, number, quick_peer::CONTRAST};
 use crate::{
     Change, Device, Finding, Flow, Party,
@@ -21,18 +19,13 @@ impl<'a> Newcomer<'a> {
     /// was asked for less in the others. What only waits longer at a slow array has more outstanding too, but not at a
     /// higher rate.
     pub(super) fn of(case: &Case<'a>, device: &Device<'_>, samples: &[usize]) -> Option<Self> {
-        let array = array_of(device.flow.name)?;
-        let others: Vec<usize> =
-            device.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+        let others = device.busy_but(samples);
         let inside = |device: &Device<'_>| device.flow.mean_in_flight(samples);
         let davg_ms = |device: &Device<'_>| device.flow.per_command(samples, Flow::davg);
         let (its_inside, slow_ms) = (inside(device)?, davg_ms(device)?);
-        let of_array = case.host.busy_devices().filter(|other| {
-            other.id != device.id
-                && array_of(other.flow.name) == Some(array)
-                && davg_ms(other) > Some(slow_ms / CONTRAST)
-        });
-        let came = of_array.filter_map(|other| {
+        let slow =
+            case.others_of_array(device).filter(|other| davg_ms(other) > Some(slow_ms / CONTRAST));
+        let came = slow.filter_map(|other| {
             let [then, before] = [samples, &others].map(|samples| other.flow.mean_rate(samples));
             let (inside, then, before) = (inside(other)?, then?, before?);
             let is_more = inside >= its_inside && then > ALIKE.end() * before;
@@ -73,15 +66,9 @@ pub(super) fn slows_another(
     samples: &[usize],
 ) -> Option<String> {
     const LONGER: f64 = 3.0;
-    let array = array_of(device.flow.name)?;
     let inside = device.flow.mean_in_flight(samples)?;
-    let of_array = case
-        .host
-        .busy_devices()
-        .filter(|other| other.id != device.id && array_of(other.flow.name) == Some(array));
-    let slowed = of_array.filter_map(|other| {
-        let others: Vec<usize> =
-            other.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect();
+    let slowed = case.others_of_array(device).filter_map(|other| {
+        let others = other.busy_but(samples);
         let ms = |samples: &[usize]| other.flow.per_command(samples, Flow::davg);
         let (then_ms, before_ms) = (ms(samples)?, ms(&others)?);
         let is_slowed = others.len().min(samples.len()) >= LASTING
