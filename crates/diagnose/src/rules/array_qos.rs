@@ -122,17 +122,8 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
         let short_of = disks.find_map(|disk| case.facts.vdisks.get(disk.name)?.short_of_units);
         let counts =
             waiting >= device.limits.get(Threshold::Waiting) || is_slow(device, flow, &spell);
-        let held = Held {
-            flow,
-            vm,
-            spell,
-            faster,
-            beside: true,
-            policy: Some((array.name.clone(), short_of)),
-            link: None,
-            certainty: 0.98,
-            is_sum: false,
-        };
+        let policy = Some((array.name.clone(), short_of));
+        let held = Held { vm, faster, beside: true, policy, ..Held::of(flow, spell, 0.98) };
         (counts && explains).then_some((davg, held))
     });
     held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
@@ -145,24 +136,25 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
         let (spell, davg) = flat_and_slow(case, device, &world.flow)?;
         let is_held =
             is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
-        let others = vms().filter(|other| other.owner != world.owner);
-        let faster = others
-            .filter_map(|o| Some((o, o.flow.per_command(&spell.samples, Flow::davg)?)))
-            .filter(|(o, ms)| is_faster((&o.flow, *ms), (&world.flow, davg), &spell.samples))
-            .min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let (flow, vm) = (&world.flow, Some(world.owner));
-        is_held.then_some(Held {
-            flow,
-            vm,
-            spell,
-            faster: Some((faster.0.owner.into(), faster.1)),
-            beside: true,
-            policy: None,
-            link: None,
-            certainty: 0.88,
-            is_sum: false,
-        })
+        let faster = quicker_vm(device, (world.owner, &world.flow, davg), &spell.samples)?;
+        let (vm, faster) = (Some(world.owner), Some(faster));
+        is_held.then_some(Held { vm, faster, beside: true, ..Held::of(&world.flow, spell, 0.88) })
     })
+}
+
+/// The other VM on a device that is answered fastest, where that is far faster than one that takes so many milliseconds,
+/// and how many that one takes.
+fn quicker_vm(
+    device: &Device<'_>,
+    (vm, flow, davg_ms): (&str, &Flow<'_>, f64),
+    samples: &[usize],
+) -> Option<(String, f64)> {
+    let others = device.worlds.iter().filter(|other| !other.is_system && other.owner != vm);
+    others
+        .filter_map(|other| Some((other, other.flow.per_command(samples, Flow::davg)?)))
+        .filter(|(other, ms)| is_faster((&other.flow, *ms), (flow, davg_ms), samples))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(other, ms)| (other.owner.into(), ms))
 }
 
 /// A device, or one VM on it, of whose commands of several sizes a sum of number and data stays: a policy that counts
@@ -175,15 +167,10 @@ fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         let [rate, kib]: [&dyn Fn(usize) -> Option<f64>; 2] =
             [&|s| flow.rate(s), &|s| Some(1_024.0 * flow.mib_per_s(s)?)];
         let _sum = held_to_a_sum(case, &spell, [rate, kib])?;
-        let others = vms().filter(|other| vm.is_some_and(|vm| other.owner != vm));
-        let quick = others
-            .filter_map(|o| {
-                Some((&o.flow, o.owner, o.flow.per_command(&spell.samples, Flow::davg)?))
-            })
-            .filter(|(flow_of, _, ms)| is_faster((*flow_of, *ms), (flow, davg), &spell.samples))
-            .min_by(|a, b| a.2.total_cmp(&b.2))
-            .map(|(_, who, ms)| (who.to_owned(), ms));
-        let peer = if vm.is_some() { quick } else { faster_peer(case, device, &spell, davg) };
+        let peer = match vm {
+            Some(vm) => quicker_vm(device, (vm, flow, davg), &spell.samples),
+            None => faster_peer(case, device, &spell, davg),
+        };
         let at_rest_ms = at_rest_ms(case, device);
         let own = || {
             let is_quick = vm.is_none() && at_rest_ms * CONTRAST <= davg;
@@ -207,17 +194,8 @@ fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         let is_other = is_array_slow(case, device, &spell)
             || iops_limit::applies(case, device)
             || vm.is_none() && vms().count() > 1 && vms().any(is_paced_by);
-        (!is_other).then_some(Held {
-            flow,
-            vm,
-            spell,
-            faster,
-            beside,
-            policy: None,
-            link: None,
-            certainty,
-            is_sum: true,
-        })
+        let held = Held { vm, faster, beside, is_sum: true, ..Held::of(flow, spell, certainty) };
+        (!is_other).then_some(held)
     })
 }
 
@@ -272,17 +250,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     };
     let faster = Some(faster);
     let flow = &device.flow;
-    Some(Held {
-        flow,
-        vm: None,
-        spell,
-        faster,
-        beside,
-        policy: None,
-        link: None,
-        certainty,
-        is_sum: false,
-    })
+    Some(Held { faster, beside, ..Held::of(flow, spell, certainty) })
 }
 
 /// Whether a few samples tell a rate that is held: it stays to the command, or is one that somebody sets,
@@ -329,17 +297,8 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
         || iops_limit::applies(case, device);
-    (is_set && !is_other).then_some(Held {
-        flow,
-        vm: None,
-        spell,
-        faster,
-        beside: false,
-        policy: None,
-        link: None,
-        certainty,
-        is_sum: false,
-    })
+    let held = Held { faster, ..Held::of(flow, spell, certainty) };
+    (is_set && !is_other).then_some(held)
 }
 
 /// A spell at a rate to which a device was cut: before, it did as much as it had credit for [S4]. The

@@ -35,7 +35,22 @@ pub(super) struct Held<'a> {
     pub(super) is_sum: bool,
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
+    /// A whole device that is so, with nothing yet that tells why.
+    pub(super) const fn of(flow: &'a Flow<'a>, spell: Spell, certainty: f64) -> Self {
+        Self {
+            flow,
+            vm: None,
+            spell,
+            faster: None,
+            beside: false,
+            policy: None,
+            link: None,
+            certainty,
+            is_sum: false,
+        }
+    }
+
     /// The same with the doubt that a link leaves, where nothing else is quick: half of the sureness
     /// where its line rate would look alike, and nothing where it is that.
     pub(super) fn or_by_a_link(mut self, case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
