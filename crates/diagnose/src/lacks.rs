@@ -98,7 +98,7 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
     let has_names = host.vms().any(|(vm, _)| host.devices.iter().any(|d| d.world_of(vm).is_some()));
     let all = [
-        ("virtual disks", host.vdisks.is_empty()),
+        ("virtual disks", has_worlds && host.vdisks.is_empty()),
         ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
         ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),

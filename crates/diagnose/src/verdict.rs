@@ -128,7 +128,8 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
     let mut evidence = vec![
         Evidence::new("devices", devices, ""),
         Evidence::new("devices with load", host.busy_devices().count() as f64, ""),
-        Evidence::new("their commands per second", rates.sum(), "1/s"),
+        // The sum of no numbers is -0.
+        Evidence::new("their commands per second", rates.sum::<f64>() + 0.0, "1/s"),
     ];
     evidence.extend(latencies.into_iter().flatten());
     let highest_use = largest(host.busy_devices().filter_map(Device::mean_use));
