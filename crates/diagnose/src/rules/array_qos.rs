@@ -5,6 +5,7 @@
 //! protocol endpoint, another device, or the same one when it asked for less.
 
 use counters::Counter;
+use levels::array_of;
 
 use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule,
@@ -62,10 +63,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| judge(case, device, &held(case, device)?))
 }
 
-/// Whether this rule has a finding on a device as a whole, by a policy that is known or by a quick device of that array
-/// beside it: then more commands gain nothing.
+/// Whether this rule has a finding on a device as a whole, by a policy that is known or by a quick device of an array
+/// that its name tells: then more commands gain nothing.
 pub(super) fn holds_whole(case: &Case<'_>, device: &Device<'_>) -> bool {
-    let is_sure = |held: Held<'_>| held.vm.is_none() && (held.policy.is_some() || held.beside);
+    let is_beside = |held: &Held<'_>| held.beside && array_of(device.flow.name).is_some();
+    let is_sure = |held: Held<'_>| held.vm.is_none() && (held.policy.is_some() || is_beside(&held));
     held(case, device).is_some_and(is_sure)
 }
 
