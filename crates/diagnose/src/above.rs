@@ -36,7 +36,7 @@ impl Held {
         let rate = disks.iter().map(|disk| disk.rate(sample)).sum::<Option<f64>>()?;
         let whole = disks.iter().map(|disk| disk.least_outstanding(sample)).sum::<Option<f64>>()?;
         let worlds = || host.devices.iter().filter_map(|device| device.world_of(vm));
-        if worlds().next().is_none() {
+        if !host.has_world_of(vm) {
             let slowest_ms = largest(host.devices.iter().map(|device| device.flow.gavg(sample)))?;
             return Some(Self { rate, whole, below: little(rate, slowest_ms) });
         }
@@ -69,8 +69,7 @@ fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
         |value: &dyn Fn(Held) -> f64| mean(spell.samples.iter().map(|&s| held(s).map(value)));
     let (rate, below) = (over(&|held| held.rate)?, over(&|held| held.below)?);
     let waiting = over(&|held| held.above().0)?;
-    let is_named = host.devices.iter().any(|device| device.world_of(vm).is_some());
-    let (place, of) = match is_named {
+    let (place, of) = match host.has_world_of(vm) {
         true => ("below its worlds", vm),
         false => ("at the slowest device", "the devices"),
     };

@@ -96,7 +96,7 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let scsi: Vec<&Device<'_>> = host.devices.iter().filter(|device| !device.is_nfs).collect();
     let lacks = |has: &dyn Fn(&Device<'_>) -> bool| !scsi.iter().any(|device| has(device));
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
-    let has_names = host.vms().any(|(vm, _)| host.devices.iter().any(|d| d.world_of(vm).is_some()));
+    let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
     let all = [
         ("virtual disks", has_worlds && host.vdisks.is_empty()),
         ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),

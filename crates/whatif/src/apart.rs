@@ -18,6 +18,9 @@ use crate::{
     shared::are_together,
 };
 
+/// The part of a latency that is left at least, of which nothing shows how much of it is a wait for others.
+pub(crate) const LEFT: f64 = 0.1;
+
 /// What holds of each of them where a change gives another one more or fewer commands at the array.
 pub(crate) fn hold(
     keys: &[Key],
@@ -25,8 +28,6 @@ pub(crate) fn hold(
     asked: &Asked<'_>,
     rows: &mut [SimulatedRow],
 ) {
-    /// The part of a latency that is left at least, of which nothing shows how much of it is a wait for others.
-    const LEFT: f64 = 0.1;
     let parts: Vec<[f64; 3]> = calibrated
         .iter()
         .map(|device| crowd(keys, (device, calibrated), asked.said, rows))

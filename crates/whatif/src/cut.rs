@@ -11,6 +11,7 @@ use levels::little;
 
 use crate::{
     DeviceCalibration, GuestCalibration,
+    apart::LEFT,
     question::depth_asked,
     ranges::{LEVEL, place_in},
     run::Key,
@@ -26,8 +27,6 @@ struct Cut<'a> {
     depth: u32,
     /// The part of its commands that is left at least.
     left: f64,
-    /// Whether they wait in the host then, and not in the guest.
-    is_of_device: bool,
 }
 
 /// Whose bursts are cut on a device.
@@ -49,7 +48,7 @@ fn of<'a>(device: &'a DeviceCalibration, settings: &[Setting]) -> Vec<Cut<'a>> {
         };
         let seen = bursts.seen.filter(|seen| *seen > f64::from(depth))?;
         let left = (share / bursts.most).min(1.0);
-        Some(Cut { guest, seen, depth, left, is_of_device: slots.is_some() })
+        Some(Cut { guest, seen, depth, left })
     };
     device.guests.iter().filter_map(cut).collect()
 }
@@ -70,7 +69,7 @@ pub(crate) fn hold(
         let cuts = of(device, settings);
         let Some(most) = cuts.iter().map(|cut| cut.left).reduce(f64::min) else { continue };
         // In the queue of a device all wait behind a burst.
-        let waits = cuts[0].is_of_device;
+        let waits = depth_asked(settings, &device.device).is_some();
         let behind = if waits { most } else { 1.0 };
         let left = |guest: &GuestCalibration| cut_of(&cuts, guest).map_or(behind, |cut| cut.left);
         let sum =
@@ -80,7 +79,7 @@ pub(crate) fn hold(
         let gone = sum(&|guest| {
             cut_of(&cuts, guest).map_or(0.0, |cut| guest.outstanding * (1.0 - cut.left))
         });
-        let quicker = (1.0 - gone / sum(&|guest| guest.outstanding).max(1e-9)).max(0.1);
+        let quicker = (1.0 - gone / sum(&|guest| guest.outstanding).max(1e-9)).max(LEFT);
         widen(keys, (true, &device.device), (whole, quicker), waits, rows);
         for guest in &device.guests {
             let is_its = cut_of(&cuts, guest).is_some();
@@ -107,7 +106,8 @@ fn widen(
     rows: &mut [SimulatedRow],
 ) {
     let with = |counter| {
-        Some((place_in(keys, of, counter)?, keys[place_in(keys, of, counter)?].captured?))
+        let at = place_in(keys, of, counter)?;
+        Some((at, keys[at].captured?))
     };
     for (counter, part) in [(Counter::Commands, left), (Counter::MeanActive, left * quicker)] {
         let Some((at, was)) = with(counter) else { continue };

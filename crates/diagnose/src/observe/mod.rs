@@ -240,6 +240,11 @@ impl<'a> Host<'a> {
         self.of_vms.iter().map(move |(vm, places)| (*vm, disks(places)))
     }
 
+    /// Whether a world on any device has the name of a VM.
+    pub(crate) fn has_world_of(&self, vm: &str) -> bool {
+        self.devices.iter().any(|device| device.world_of(vm).is_some())
+    }
+
     /// The names of the virtual adapters.
     pub(crate) fn virtual_adapters(&self) -> impl Iterator<Item = &'a str> {
         self.of_adapters.keys().copied()
@@ -335,11 +340,6 @@ fn leaps(seconds: f64, usual_s: f64) -> bool {
 }
 
 impl<'a> Device<'a> {
-    /// Its samples with load but for some.
-    pub(crate) fn busy_but(&self, samples: &[usize]) -> Vec<usize> {
-        self.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect()
-    }
-
     /// The counters by which every rule's device is observed, beside those of the rule.
     pub(crate) const COUNTERS: &'static [Counter] = &[
         Counter::FailedCommands,
@@ -382,6 +382,11 @@ impl<'a> Device<'a> {
     pub(crate) fn object(&self) -> Object {
         let kind = if self.is_nfs { Kind::NfsVolume } else { Kind::Device };
         Object::row(kind, self.flow.name)
+    }
+
+    /// Its samples with load but for some.
+    pub(crate) fn busy_but(&self, samples: &[usize]) -> Vec<usize> {
+        self.busy.iter().copied().filter(|sample| !samples.contains(sample)).collect()
     }
 
     /// The first world of an owner.

@@ -28,6 +28,7 @@ use crate::{
     observe::{is_round_within, little},
     unrest_percent,
 };
+
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
@@ -163,7 +164,8 @@ fn quicker_vm(
 /// by size does that [S4], and so does one of bandwidth or a link.
 fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let vms = || device.worlds.iter().filter(|world| !world.is_system);
-    let of_vm = vms().map(|world| (&world.flow, Some(world.owner))).filter(|_| vms().count() > 1);
+    let has_several = vms().count() > 1;
+    let of_vm = vms().map(|world| (&world.flow, Some(world.owner))).filter(|_| has_several);
     of_vm.chain([(&device.flow, None)]).find_map(|(flow, vm)| {
         let (spell, davg) = slow_spell(case, device, flow)?;
         let [rate, kib]: [&dyn Fn(usize) -> Option<f64>; 2] =
@@ -173,8 +175,8 @@ fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
             Some(vm) => quicker_vm(device, (vm, flow, davg), &spell.samples),
             None => faster_peer(case, device, &spell, davg),
         };
-        let at_rest_ms = at_rest_ms(case, device);
         let own = || {
+            let at_rest_ms = at_rest_ms(case, device);
             let is_quick = vm.is_none() && at_rest_ms * CONTRAST <= davg;
             is_quick.then(|| ("the same device at other times".to_owned(), at_rest_ms))
         };
@@ -195,7 +197,7 @@ fn held_by_size<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
             |world: &World<'_>| is_held(of_chance(case, &spell, |sample| world.flow.rate(sample)));
         let is_other = is_array_slow(case, device, &spell)
             || iops_limit::applies(case, device)
-            || vm.is_none() && vms().count() > 1 && vms().any(is_paced_by);
+            || vm.is_none() && has_several && vms().any(is_paced_by);
         let held = Held { vm, faster, beside, is_sum: true, ..Held::of(flow, spell, certainty) };
         (!is_other).then_some(held)
     })
@@ -369,14 +371,12 @@ fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool
     // A stall takes commands from the mean of a few samples.
     let rate = median(spell.samples.iter().map(|&sample| flow.rate(sample)))?;
     let quick_ms = flow.per_command(&spell.samples, Flow::davg)? / CONTRAST;
-    let is_quick = |s: &&usize| flow.davg(**s).is_some_and(|davg| davg <= quick_ms);
-    let is_inside = |s: &usize| spell.samples.contains(s);
-    let few = device.busy.iter().filter(is_quick).take(LASTING).count() < LASTING;
-    if few && device.busy.iter().filter(is_quick).all(is_inside) {
+    let is_quick = |&s: &usize| flow.davg(s).is_some_and(|davg| davg <= quick_ms);
+    let quick: Vec<usize> = device.busy.iter().copied().filter(is_quick).collect();
+    if quick.len() < LASTING && quick.iter().all(|s| spell.samples.contains(s)) {
         return None;
     }
-    let quick: Vec<f64> =
-        device.busy.iter().filter(is_quick).filter_map(|&s| flow.rate(s)).collect();
+    let quick: Vec<f64> = quick.into_iter().filter_map(|s| flow.rate(s)).collect();
     let served = median(quick.iter().copied())?;
     let is_short = SHORT * spell.samples.len() <= quick.len();
     Some((served / rate - 1.0).abs() <= SAME || is_short && served > rate)

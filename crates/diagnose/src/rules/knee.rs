@@ -67,8 +67,7 @@ fn others_alike<'s>(
         let mix = flow.read_part(&[sample])? - flow.read_part(samples)?;
         Some(ALIKE.contains(&sizes) && mix.abs() <= SAME_MIX)
     };
-    let others = device.busy.iter().copied().filter(|sample| !samples.contains(sample));
-    others.filter(move |sample| is_alike(*sample) == Some(true))
+    device.busy_but(samples).into_iter().filter(move |sample| is_alike(*sample) == Some(true))
 }
 
 /// That most of the time below the host is a queue at the array, in words, where samples with few commands of

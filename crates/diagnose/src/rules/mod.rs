@@ -245,7 +245,7 @@ impl Case<'_> {
     }
 
     /// Whether more commands are known to gain nothing at the array behind a device, to be refused
-    /// there, to be held by its policy, or to take it from others.
+    /// there, to be held to a rate there, or to take it from others.
     fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         self.is_array_full(device, samples)
             || self.array_queue(device).is_some_and(ArrayQueue::is_full)
@@ -471,10 +471,13 @@ fn waiting(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party
 /// where VMs have none, the virtual disks.
 fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     let samples = &spell.samples;
-    let disks = || case.host.vdisks_on(device).filter_map(|disk| party_of(disk, samples));
-    let mut parties: Vec<Party> =
-        if device.is_nfs { disks().collect() } else { device.tenants(samples) };
-    most_first(&mut parties, |party| party.slots);
+    let disks = || {
+        let parties = case.host.vdisks_on(device).filter_map(|disk| party_of(disk, samples));
+        let mut parties: Vec<Party> = parties.collect();
+        most_first(&mut parties, |party| party.slots);
+        parties
+    };
+    let mut parties = if device.is_nfs { disks() } else { device.tenants(samples) };
     let mean_ms = device.flow.per_command(samples, Flow::gavg).unwrap_or_default();
     parties.retain(|party| party.gavg_ms.is_none_or(|ms| ms * CONTRAST >= mean_ms));
     parties

@@ -181,15 +181,15 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
 /// What is full below a virtual disk at the same time: then a deeper queue in the guest gains nothing.
 fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<Cow<'static, str>> {
     let samples = &cap.spell.samples;
-    if case.is_array_spent(device, samples) {
-        return Some("the array does all it can, and more commands only wait there".into());
-    }
     if array_qos::applies(case, device) {
         return Some(
             "the rate below it stays, as when a QoS policy of the array holds it there, and more \
              commands only wait longer then"
                 .into(),
         );
+    }
+    if case.is_array_spent(device, samples) {
+        return Some("the array does all it can, and more commands only wait there".into());
     }
     if let Some(told) = newcomer::slows_another(case, device, samples) {
         return Some(told.into());
