@@ -13,13 +13,14 @@ use knobs::default_cost_unit_kib;
 
 use super::{
     ALIKE, Case, EITHER, Rank, Rule,
+    by_shares::{Richer, like_shares},
     by_size::held_to_a_sum,
     changes, number, steady, sufferers,
     suspect::{Suspect, UNSEEN_PART, in_units, known_disk, known_limit, suspects},
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, VdiskFacts,
-    World, is_round, largest, mean, observe::is_round_within, quantile, reaches, unrest_percent,
+    is_round, largest, mean, observe::is_round_within, quantile, reaches, unrest_percent,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -462,15 +463,6 @@ fn as_under_a_limit(suspect: &Suspect<'_>, held: &Held, [rate, wait, place]: [&s
     )
 }
 
-/// Another VM on a full queue that does as many times what a suspect does as shares make it [LAMW].
-struct Richer<'a> {
-    vm: &'a str,
-    times: f64,
-    /// Whether both have shares in that proportion; not where the recording has none, and the number is
-    /// one that shares often are.
-    is_known: bool,
-}
-
 /// Tells beside a limit of a VM that shares may do the same.
 fn or_by_shares(finding: &mut Finding, vm: &str, richer: &Richer<'_>) {
     let Richer { vm: peer, times, .. } = richer;
@@ -482,30 +474,6 @@ fn or_by_shares(finding: &mut Finding, vm: &str, richer: &Richer<'_>) {
     finding.confidence = finding.confidence.min(EITHER);
     finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
     finding.do_not.clear();
-}
-
-/// The VM on a full queue by whose shares a suspect may have what it has.
-fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<Richer<'a>> {
-    const NEAR: f64 = 0.01;
-    const NEAR_KNOWN: f64 = 0.1;
-    const MOST: f64 = 8.0;
-    let device = suspect.device;
-    let own = spell.mean(|sample| suspect.rate(sample))?;
-    let full = device.full.as_ref()?.spell.samples.iter().any(|s| spell.samples.contains(s));
-    let shares =
-        |world: &World<'_>| mean(world.shares.over(&spell.samples)).filter(|shares| *shares > 0.0);
-    let richer = |world: &&'a World<'a>| {
-        let times = world.flow.mean_rate(&spell.samples)? / own;
-        let known = shares(world).zip(shares(suspect.world?)).map(|(its, own)| its / own);
-        let near = if known.is_some() { NEAR_KNOWN } else { NEAR };
-        let by_shares = known.unwrap_or_else(|| times.round().min(MOST));
-        let is_more = by_shares >= 1.0 + NEAR_KNOWN && (times / by_shares - 1.0).abs() <= near;
-        let vm = world.owner;
-        is_more.then_some(Richer { vm, times: by_shares, is_known: known.is_some() })
-    };
-    let mut others =
-        device.worlds.iter().filter(|w| full && !w.is_system && w.owner != suspect.vm());
-    others.find_map(|world| richer(&world))
 }
 
 #[cfg(test)]

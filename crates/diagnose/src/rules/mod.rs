@@ -9,6 +9,7 @@ mod array_qos;
 mod array_slow;
 mod at_rest;
 mod behind;
+mod by_shares;
 mod by_size;
 mod command_window;
 mod copies;

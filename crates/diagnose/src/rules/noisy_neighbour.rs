@@ -3,7 +3,10 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, EITHER, Rank, Rule, changes, dsnro, iops_limit, number, queue_evidence};
+use super::{
+    Case, EITHER, Rank, Rule, by_shares::times_as_many, changes, dsnro, iops_limit, number,
+    queue_evidence,
+};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold, Vdisk,
     driver_depth, dsnro_advice,
@@ -43,7 +46,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         // By Little's law nothing that others do makes those quicker who are held to a rate of their own.
         let held = iops_limit::waiting_for_limits(case, device);
         let suffers = |tenant: &&Party| {
-            !held.contains_key(&tenant.name) && suffers(case, device, full, tenant, slots)
+            !held.contains_key(&tenant.name) && suffers(case, device, full, [holder, tenant], slots)
         };
         let sufferers: Vec<Party> = others.iter().filter(suffers).cloned().collect();
         let timed = sufferers.iter().filter_map(|party| Some((party, party.gavg_ms?)));
@@ -56,7 +59,7 @@ fn suffers(
     case: &Case<'_>,
     device: &Device<'_>,
     full: &FullQueue,
-    tenant: &Party,
+    [holder, tenant]: [&Party; 2],
     slots: f64,
 ) -> bool {
     let seconds: f64 = full.spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
@@ -67,6 +70,9 @@ fn suffers(
     // A slot comes free with every command of the others, for those of them that wait first.
     let others = rate - tenant.iops;
     let turn_s = ((full.waiting - wait).max(0.0) + 1.0) / others.max(f64::MIN_POSITIVE);
+    // As many of a VM with more shares go first.
+    let shares = times_as_many(device, [&holder.name, &tenant.name], &full.spell);
+    let turn_s = turn_s * shares.unwrap_or(1.0).max(1.0);
     tenant.slots <= MODEST_SHARE * slots
         && wait >= UNFAIR * service
         && tenant.iops * seconds >= ENOUGH_COMMANDS
@@ -243,6 +249,24 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
         let held = bench.first(Cause::IopsLimit, &Facts::default());
         assert_eq!(held.at.name, "held:scsi0:1");
+    }
+
+    /// A hundred times as many shares are 0.3 of 32 slots for who has them not, and a wait of fifteen commands before half
+    /// a one.
+    #[test]
+    fn who_has_few_shares_waits_for_who_has_many_and_for_no_limit() {
+        let found = |of_small: f64| {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            let (big, small) = (device.vm("big"), 100.0);
+            big.iops_when(|s| 6_290.0 + 9.0 * (s % 4) as f64).davg(5.0).kavg(0.7).shares(10_000.0);
+            device.vm("small").iops(small).davg(5.0).kavg(155.0).shares(of_small);
+            bench.findings()
+        };
+        let few = found(100.0);
+        assert!(few.iter().all(|finding| finding.cause != Cause::IopsLimit), "{few:?}");
+        assert_eq!(few[0].cause, Cause::NoisyNeighbour);
+        assert_eq!(found(10_000.0)[0].cause, Cause::IopsLimit);
     }
 
     /// 12 commands at 200 a second take 60 ms whatever others do: 12 of them in a slot, and 13 before one.
