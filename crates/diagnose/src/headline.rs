@@ -8,7 +8,9 @@ use levels::weighted_mean;
 
 use crate::{
     ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
-    Outcome, Party, Threshold, Verdict, largest, number, rules::CONTRAST,
+    Outcome, Party, Profile, Threshold, Verdict, largest, number,
+    rules::CONTRAST,
+    unexplained::{HELD, own_ms},
 };
 
 /// The answer where an all-clear would be a guess.
@@ -52,13 +54,16 @@ pub(crate) fn headline(
             None => format!("{CANNOT_TELL} {}", of_the_rest(host)),
         },
         (Outcome::Idle, _) => too_little(host),
-        _ => takes_places(facts).or_else(|| spent(host, facts)).unwrap_or_else(|| {
-            let well = "Nothing is wrong: no storage problem in these samples";
-            match slow_beside_the_mean(host, facts) {
-                Some(latencies) => format!("{well}; {latencies}."),
-                None => format!("{well}. {}; {}.", queues(host, facts), latencies(host)),
-            }
-        }),
+        _ => takes_places(facts)
+            .or_else(|| spent(host, facts))
+            .or_else(|| well_of_disks(host, facts))
+            .unwrap_or_else(|| {
+                let well = "Nothing is wrong: no storage problem in these samples";
+                match slow_beside_the_mean(host, facts) {
+                    Some(latencies) => format!("{well}; {latencies}."),
+                    None => format!("{well}. {}; {}.", queues(host, facts), latencies(host)),
+                }
+            }),
     }
 }
 
@@ -98,6 +103,36 @@ fn spent(host: &Host<'_>, facts: &Facts) -> Option<String> {
             number(full.depth)
         ))
     })
+}
+
+/// What is said of a device that takes no longer than disks do and far longer than another behind the same adapter: no
+/// counter tells the media, and of flash it would not be well. A run knows what its arrays are.
+fn well_of_disks(host: &Host<'_>, facts: &Facts) -> Option<String> {
+    let is_judged = |d: &&Device<'_>| !d.is_nfs && facts.device(d.flow.name).array.is_none();
+    let timed = |device| Some((device, own_ms(host, device)?));
+    let all: Vec<(&Device<'_>, f64)> =
+        host.busy_devices().filter(is_judged).filter_map(timed).collect();
+    let is_as_disk = |device: &Device<'_>| {
+        device.limits.profile == Profile::Classic
+            && device.flow.mean_in_flight(&device.busy) >= Some(HELD)
+    };
+    let quick_beside = |slow: &Device<'_>, ms: f64| {
+        all.iter().find(|(quick, its)| CONTRAST * its <= ms && host.share_an_adapter(slow, quick))
+    };
+    let as_disks = all.iter().filter(|(device, _)| is_as_disk(device));
+    let pairs = as_disks.filter_map(|(slow, ms)| Some((slow, ms, quick_beside(slow, *ms)?)));
+    let (slow, _, (quick, _)) = pairs.max_by(|a, b| a.1.total_cmp(b.1))?;
+    let place = |device: &Device<'_>| {
+        facts.datastores.get(device.flow.name).map_or(device.flow.name, String::as_str).to_owned()
+    };
+    let davg = |device: &Device<'_>| device.flow.per_command(&device.busy, Flow::davg).map(number);
+    Some(format!(
+        "Nothing is wrong if {} is on disks: it takes {} ms a command (DAVG), {} beside it {}.",
+        place(slow),
+        davg(slow)?,
+        place(quick),
+        davg(quick)?
+    ))
 }
 
 /// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
@@ -433,6 +468,22 @@ mod tests {
         bench.device("naa.1", 32).vm("a").iops(1_907.0).davg(16.78);
         let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
         assert!(!verdict.headline.contains("No queue is full"), "{}", verdict.headline);
+    }
+
+    #[test]
+    fn what_is_well_of_disks_alone_is_said_to_be() {
+        let told = |slow_ms: f64, threads: f64| {
+            let mut bench = Bench::new(12);
+            let rate = move |s: usize| threads * 1_000.0 / slow_ms * [1.0, 0.7, 1.2][s % 3];
+            bench.device("naa.1", 64).vm("a").iops_when(rate).davg(slow_ms);
+            bench.device("naa.2", 64).vm("b").iops_when(|s| 900.0 + (s % 3) as f64).davg(0.35);
+            bench.diagnose(&Thresholds::default(), &Facts::default()).headline
+        };
+        let line = "Nothing is wrong if naa.1 is on disks: it takes 12 ms a command (DAVG), naa.2 beside it 0.35.";
+        assert_eq!(told(12.0, 8.0), line);
+        for line in [told(1.9, 8.0), told(12.0, 1.0)] {
+            assert!(line.starts_with("Nothing is wrong: no storage problem"), "{line}");
+        }
     }
 
     #[test]

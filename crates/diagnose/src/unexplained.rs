@@ -17,7 +17,7 @@ use crate::{
 const FAR: f64 = 9.0;
 /// Commands outstanding below which nobody is held back; and the same of a rate that stays where chance would
 /// move it twice as far, which a few threads that come at random do not show.
-const HELD: f64 = 3.0;
+pub(crate) const HELD: f64 = 3.0;
 const HELD_STILL: f64 = 2.0;
 const STILL: f64 = 0.5;
 /// The same of a disk beside which nothing is quick.
@@ -59,11 +59,9 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
         let least = host.limits.get(Threshold::BusyOutstanding);
         device.flow.in_flight(*sample) >= Some(least)
     };
-    let moved_ms =
-        |sample| device.flow.transfer_ms(sample, host.limits.get(Threshold::TransferMib));
     let is_slow = |sample: &usize| reaches(device.flow.davg(*sample), device.slow_ms(*sample));
     let davg = |device: &Device<'_>| device.flow.per_command(&device.busy, Flow::davg);
-    let own = device.flow.per_command(busy, |flow, s| Some(flow.davg(s)? - moved_ms(s)?))?;
+    let own = own_ms(host, device)?;
     let is_held = mean(busy.iter().map(|s| device.flow.in_flight(*s))) >= Some(HELD);
     let is_quick = |other: &&Device<'_>| {
         is_held
@@ -85,6 +83,14 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     Some(format!(
         "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
     ))
+}
+
+/// What a device takes for a command beyond what its data may cost, in milliseconds.
+pub(crate) fn own_ms(host: &Host<'_>, device: &Device<'_>) -> Option<f64> {
+    let mib_per_s = host.limits.get(Threshold::TransferMib);
+    device
+        .flow
+        .per_command(&device.busy, |flow, s| Some(flow.davg(s)? - flow.transfer_ms(s, mib_per_s)?))
 }
 
 /// The device that is slow in the mean of commands enough, of which one is out most of the time, though no sample has
