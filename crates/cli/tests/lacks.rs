@@ -155,6 +155,7 @@ fn a_whole_capture_is_given_the_all_clear_and_a_part_of_it_is_not() {
         ("adapters", 20, Some(7), "There are no devices in this file."),
         ("no worlds", 1, Some(25), "There are no worlds of naa.0000"),
         ("no virtual disks", 1, Some(31), "No virtual disks in this recording"),
+        ("disks of one VM", 2, Some(59), "No virtual disks of naa.0001-9001 in this"),
     ];
     for (name, devices, columns, lacks) in cases {
         let file = copies.write(name, &quiet(devices, columns));

@@ -8,7 +8,7 @@
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, median, number, span};
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
@@ -97,8 +97,11 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let lacks = |has: &dyn Fn(&Device<'_>) -> bool| !scsi.iter().any(|device| has(device));
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
     let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
+    let diskless = without_disks(host).filter(|_| has_names);
+    let of_one = diskless.map(|vm| format!("virtual disks of {vm}"));
     let all = [
         ("virtual disks", has_worlds && host.vdisks.is_empty()),
+        (of_one.as_deref().unwrap_or_default(), of_one.is_some()),
         ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
         ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),
@@ -115,6 +118,19 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     };
     (!scsi.is_empty() && !lacking.is_empty())
         .then(|| Lack { what: Lacking::Counters, sentence: sentence() })
+}
+
+/// The first VM with load on a device that has no virtual disk.
+fn without_disks<'a>(host: &Host<'a>) -> Option<&'a str> {
+    let least = host.limits.get(Threshold::BusyIops);
+    host.busy_devices().find_map(|device| {
+        let is_bare = |world: &&World<'_>| {
+            !world.is_system
+                && !host.has_disks_of(world.owner)
+                && world.flow.mean_rate(&device.busy) >= Some(least)
+        };
+        device.worlds.iter().find(is_bare).map(|world| world.owner)
+    })
 }
 
 /// The median share of a whole that parts have, so that rows of garbage do not count.

@@ -240,6 +240,11 @@ impl<'a> Host<'a> {
         self.of_vms.iter().map(move |(vm, places)| (*vm, disks(places)))
     }
 
+    /// Whether a VM has virtual disks.
+    pub(crate) fn has_disks_of(&self, vm: &str) -> bool {
+        self.of_vms.contains_key(vm)
+    }
+
     /// Whether a world on any device has the name of a VM.
     pub(crate) fn has_world_of(&self, vm: &str) -> bool {
         self.devices.iter().any(|device| device.world_of(vm).is_some())
