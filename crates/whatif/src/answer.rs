@@ -615,7 +615,7 @@ fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
         Verdict::Identified => format!("{becomes}."),
         Verdict::Bounded => format!("Bounds, and no more than that, are known: {becomes}."),
         Verdict::CannotTell => {
-            format!("The recording cannot tell how much this gains, if anything: {becomes}.")
+            format!("The recording cannot tell what this gains or costs: {becomes}.")
         }
         Verdict::NoModel => String::new(),
     }

@@ -536,9 +536,8 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * steady);
-    let leaves_slots = !place.has_most_slots;
-    let is_limits = leaves_slots && place.others_wait_ms.is_some_and(is_longer);
-    let alone = is_steady && (is_limits || is_paced);
+    let is_limits = place.others_wait_ms.is_some_and(is_longer) || is_paced;
+    let alone = is_steady && !place.has_most_slots && is_limits;
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))
