@@ -162,20 +162,34 @@ fn inner(line: &str) -> (impl Iterator<Item = &str>, bool) {
     let line = line.trim();
     let echoed = line.strip_prefix("echo '").and_then(|rest| rest.split_once('\''));
     let line = echoed.map_or(line, |(line, _)| line);
-    let (line, may_be_empty) = if line.starts_with("reg delete ") {
+    let (line, may_be_empty) = if strip(line, "reg delete ").is_some() {
         ("", true)
-    } else if let Some(rest) = line.strip_prefix("reg add ") {
-        (rest.split_once(" /d ").map_or(rest, |(_, data)| data), false)
+    } else if let Some(rest) = strip(line, "reg add ") {
+        (data(rest), false)
     } else {
         line.strip_prefix(MODPROBE).map_or((line, false), |rest| (rest, true))
     };
-    let line = match line.strip_prefix(VALUE) {
+    let line = match strip(line, VALUE) {
         Some(rest) => rest.trim_start().trim_start_matches('='),
         None => line,
     };
     let separator = |c: char| c == ',' || c == '"' || c.is_whitespace();
-    let words = line.split(separator).filter(|word| !word.is_empty() && *word != "/f");
+    let words = line.split(separator);
+    let words = words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("/f"));
     (words, may_be_empty)
+}
+
+/// A line without what it begins with, in any case: Windows tells none apart in commands and names.
+fn strip<'t>(line: &'t str, start: &str) -> Option<&'t str> {
+    let (own, rest) = line.split_at_checked(start.len())?;
+    own.eq_ignore_ascii_case(start).then_some(rest)
+}
+
+/// What `reg add` writes, with what follows it; all of it where nothing says which.
+fn data(options: &str) -> &str {
+    const DATA: &str = " /d ";
+    let at = options.to_ascii_lowercase().find(DATA);
+    at.map_or(options, |at| &options[at + DATA.len()..])
 }
 
 fn usage(word: &str, system: GuestSystem) -> Refusal {

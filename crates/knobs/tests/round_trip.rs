@@ -542,6 +542,26 @@ fn other_parameters_of_a_module_are_kept() {
     }
 }
 
+/// Windows tells no case apart in commands, keys and names of values.
+#[test]
+fn a_line_of_the_registry_is_read_in_any_case() {
+    let key = "HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device";
+    let own = format!(
+        "sql: reg add {key} /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f"
+    );
+    let (add, delete) = (read(&own), read(&format!("sql: reg delete {key} /v DriverParameter /f")));
+    for (line, expected) in [
+        (own.to_uppercase(), &add),
+        (own.replace("sql: reg add", "sql: Reg Add").replace("/d", "/D"), &add),
+        (own.to_lowercase(), &add),
+        (format!("SQL: REG DELETE {key} /V DRIVERPARAMETER /F"), &delete),
+        ("sql: DRIVERPARAMETER=requestringpages=32,MAXQUEUEDEPTH=254".into(), &add),
+    ] {
+        // The name of the VM is the caller's to compare.
+        assert_eq!(&read(&line.replacen("SQL", "sql", 1)), expected, "{line}");
+    }
+}
+
 /// Disks are told by every kind of adapter, in a line and in that of PowerCLI.
 #[test]
 fn a_disk_of_each_kind_of_adapter_is_read_and_printed() {
