@@ -706,6 +706,18 @@ mod tests {
                 "x.fio:2:1: `fsync`: `1` is not modelled; it is `0` here; a flush that reaches the disk \
                  is `flush_after` of a workload of the scenario",
             ),
+            (
+                "[a]\nend_fsync=1\n",
+                "x.fio:2:1: `end_fsync`: `1` is not modelled; it is `0` here; a flush",
+            ),
+            ("[a]\nfsync_on_close=1\n", "x.fio:2:1: `fsync_on_close`: `1` is not modelled"),
+            ("[a]\nfdatasync=8\n", "x.fio:2:1: `fdatasync`: `8` is not modelled; it is `0` here"),
+            (
+                "[a]\nsync_file_range=write:8\n",
+                "x.fio:2:1: there is no option that is read `sync_f",
+            ),
+            ("[a]\npre_read\n", "x.fio:2:1: `pre_read`: `1` is not modelled; it is `0` here"),
+            ("[a]\nio_submit_mode=offload\n", "x.fio:2:1: `io_submit_mode`: `offload` is not mod"),
             ("[a]\nrat_iops=9\n", "x.fio:2:1: there is no option that is read `rat_iops`; did"),
             ("[a]\nnumber_ios=9\n", "x.fio:2:1: there is no option that is read `number_ios`"),
             ("[a]\nrate=1m\nrate_iops=9\n", "x.fio:3:1: `rate_iops` does not go with `rate`"),

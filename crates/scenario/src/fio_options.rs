@@ -56,7 +56,6 @@ pub(crate) const HARMLESS: &[&str] = &[
     "cpus_allowed_policy",
     "create_fsync",
     "create_on_open",
-    "create_only",
     "create_serialize",
     "debug",
     "dedupe_percentage",
@@ -67,7 +66,6 @@ pub(crate) const HARMLESS: &[&str] = &[
     "disable_lat",
     "disable_slat",
     "disk_util",
-    "end_fsync",
     "error_dump",
     "eta",
     "eta-interval",
@@ -80,7 +78,6 @@ pub(crate) const HARMLESS: &[&str] = &[
     "filename",
     "filename_format",
     "fixedbufs",
-    "fsync_on_close",
     "gid",
     "group_reporting",
     "gtod_cpu",
@@ -89,7 +86,6 @@ pub(crate) const HARMLESS: &[&str] = &[
     "ignore_error",
     "invalidate",
     "iodepth_batch_complete_max",
-    "io_submit_mode",
     "iopsavgtime",
     "iomem",
     "json-log",
@@ -117,7 +113,6 @@ pub(crate) const HARMLESS: &[&str] = &[
     "overwrite",
     "per_job_logs",
     "percentile_list",
-    "pre_read",
     "prio",
     "prioclass",
     "randrepeat",
@@ -158,12 +153,16 @@ pub(crate) const NEUTRAL: &[(&str, &[&str])] = &[
     ("bs_is_seq_rand", &["0"]),
     ("bs_unaligned", &["0"]),
     ("buffered", &["0"]),
+    ("create_only", &["0"]),
     ("do_verify", &["0"]),
+    ("end_fsync", &["0"]),
     ("exitall", &["0"]),
     ("fdatasync", &["0"]),
     ("fill_device", &["0"]),
     ("flow", &["0"]),
     ("fsync", &["0"]),
+    ("fsync_on_close", &["0"]),
+    ("io_submit_mode", &["inline"]),
     ("iodepth_batch", &["1"]),
     ("iodepth_batch_complete", &["0", "1"]),
     ("iodepth_batch_complete_min", &["0", "1"]),
@@ -171,6 +170,7 @@ pub(crate) const NEUTRAL: &[(&str, &[&str])] = &[
     ("kb_base", &["1024"]),
     ("latency_target", &["0"]),
     ("max_latency", &["0"]),
+    ("pre_read", &["0"]),
     ("random_distribution", &["random"]),
     ("rate_ignore_thinktime", &["0"]),
     ("rate_iops_min", &["0"]),
@@ -192,7 +192,7 @@ pub(crate) const BATCH: &[&str] = &["iodepth_batch", "iodepth_batch_submit"];
 /// What a workload of the scenario's own has instead of an option that is refused.
 pub(crate) fn instead(option: &str) -> &'static str {
     match option {
-        "fsync" | "fdatasync" => {
+        "fsync" | "fdatasync" | "end_fsync" | "fsync_on_close" => {
             "; a flush that reaches the disk is `flush_after` of a workload of the scenario"
         }
         "sync" => "; a write with FUA is `fua` of a workload of the scenario",

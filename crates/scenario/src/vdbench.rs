@@ -48,13 +48,11 @@ const HARMLESS: &[&str] = &[
     "hitarea",
     "host",
     "interval",
-    "journal",
     "jvms",
     "lun",
     "messagescan",
     "monitor",
     "offset",
-    "openflags",
     "patterns",
     "report",
     "shell",
@@ -65,15 +63,17 @@ const HARMLESS: &[&str] = &[
     "vdbench",
 ];
 
-/// Parameters that change what I/O is issued in a way that is not modelled, and the value at which
+/// Parameters that change what I/O is issued in a way that is not modelled, and the values at which
 /// they do not. Cache hits are the array's to model, so there are none.
-const NEUTRAL: &[(&str, &str)] = &[
-    ("concatenate", "no"),
-    ("dedup", "no"),
-    ("rhpct", "0"),
-    ("streams", "1"),
-    ("validate", "no"),
-    ("whpct", "0"),
+const NEUTRAL: &[(&str, &[&str])] = &[
+    ("concatenate", &["no"]),
+    ("dedup", &["no"]),
+    ("journal", &["no"]),
+    ("openflags", &["directio", "none", "o_direct"]),
+    ("rhpct", &["0"]),
+    ("streams", &["1"]),
+    ("validate", &["no"]),
+    ("whpct", &["0"]),
 ];
 
 /// Parameters of file system workloads, which no disk sees as they are.
@@ -273,12 +273,14 @@ impl<'t> Reader<'t> {
     fn pass(&self, parameter: &Parameter, own: &[&str]) -> Result<(), Error> {
         let name = parameter.name.as_str();
         if let Some((_, neutral)) = NEUTRAL.iter().find(|(known, _)| *known == name) {
-            if parameter.values == [*neutral] {
+            if parameter.values.iter().all(|value| neutral.contains(&value.as_str())) {
                 return Ok(());
             }
             let message = format!(
-                "`{name}`: `{}` is not modelled; it is `{neutral}` here",
-                parameter.values.join(",")
+                "`{name}`: `{}` is not modelled; it is {} here{}",
+                parameter.values.join(","),
+                names::list(neutral.iter().copied()),
+                instead(name)
             );
             return Err(self.file.error(parameter.byte, &message));
         }
@@ -564,6 +566,16 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// What a workload of the scenario's own has instead of a parameter that is refused.
+fn instead(parameter: &str) -> &'static str {
+    match parameter {
+        "openflags" => {
+            "; flushes and writes with FUA are `flush_after` and `fua` of a workload of the scenario"
+        }
+        _ => "",
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     units::percent(&format!("{}%", text.trim_end_matches('%')))
 }
@@ -706,6 +718,13 @@ mod tests {
                 "x.vdb:3:11: `distribution`: `uni",
             ),
             ("concatenate=yes\n", "x.vdb:1:1: `concatenate`: `yes` is not modelled; it is `no`"),
+            (
+                "sd=s,openflags=(o_direct,fsync)\n",
+                "x.vdb:1:6: `openflags`: `o_direct,fsync` is not modelled; it is `directio`, `none`, `o_direct` \
+                 here; flushes and writes with FUA are `flush_after` and `fua` of a workload",
+            ),
+            ("wd=w,openflags=o_dsync\n", "x.vdb:1:6: `openflags`: `o_dsync` is not modelled"),
+            ("journal=yes\n", "x.vdb:1:1: `journal`: `yes` is not modelled; it is `no` here"),
             ("wd=w,xfersize=4k\n", "x.vdb:1:6: workload `w` names no sd="),
             ("sd=s,threads=4,threads=8\n", "x.vdb:1:16: `threads` is given twice"),
             ("sd=s\nwd=w,sd=s,skew=1,skew=2\n", "x.vdb:2:18: `skew` is given twice"),
