@@ -148,6 +148,7 @@ fn thresholds() -> Section {
             info.classic.to_string(),
             info.flash.to_string(),
             info.unit.to_owned(),
+            info.range(),
             info.source.to_owned(),
             info.meaning.to_owned(),
         ]
@@ -155,7 +156,7 @@ fn thresholds() -> Section {
     Section {
         name: "thresholds",
         about: "Thresholds of the two profiles: `kavg diagnose --set-threshold KEY=VALUE`.",
-        heads: &["key", "classic", "flash", "unit", "source", "meaning"],
+        heads: &["key", "classic", "flash", "unit", "range", "source", "meaning"],
         keys: 1,
         rows: Threshold::TABLE.iter().map(row).collect(),
     }

@@ -37,6 +37,10 @@ fn bad_input_is_refused_in_one_line() {
         (&["diagnose", "x.csv", "--set-threshold", "davg_ms"], "expected KEY=VALUE"),
         (&["diagnose", "x.csv", "--set-threshold", "davg_ms=x"], "`x` is no number"),
         (&["diagnose", "x.csv", "--set-threshold", "davg_ms=-1"], "at least 0"),
+        (
+            &["diagnose", "x.csv", "--set-threshold", "slots_pct=101"],
+            "101 is not allowed; 0 to 100",
+        ),
         (&["diagnose", "x.csv", "--set-threshold", "davg=1"], "there are: davg_ms"),
         (&["diagnose", "x.csv", "--esxcli", "nowhere"], "nowhere: "),
         (&["diagnose", "x.csv", "--esxcli", "two-queues.toml"], "two-queues.toml: "),

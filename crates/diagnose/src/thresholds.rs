@@ -47,14 +47,21 @@ pub struct ThresholdInfo {
     pub flash: f64,
     /// Its unit.
     pub unit: &'static str,
+    /// The most that it can be set to; the least is 0.
+    pub most: f64,
     /// Where the two values come from.
     pub source: &'static str,
     /// What it decides.
     pub meaning: &'static str,
 }
 
+/// The most of a part of a whole, in percent.
+const ALL_OF_IT: f64 = 100.0;
+/// Of what has no most.
+const ANY: f64 = f64::INFINITY;
+
 macro_rules! thresholds {
-    ($($name:ident $key:literal $classic:literal $flash:literal $unit:literal $source:literal
+    ($($name:ident $key:literal $classic:literal $flash:literal $unit:literal $most:ident $source:literal
         $meaning:literal;)*) => {
         /// A threshold.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +79,7 @@ macro_rules! thresholds {
                 classic: $classic,
                 flash: $flash,
                 unit: $unit,
+                most: $most,
                 source: $source,
                 meaning: $meaning,
             }),*];
@@ -80,27 +88,35 @@ macro_rules! thresholds {
 }
 
 thresholds! {
-    DavgMs "davg_ms" 25.0 5.0 "ms" "[ELA 2012-04] / [DRILL]" "DAVG from which the array counts as slow.";
-    KavgMs "kavg_ms" 2.0 0.1 "ms" "[ELA 2012-04] / [S0: anything but zero]" "Wait in a queue of the VMkernel from which it counts.";
-    HeldMs "held_ms" 3.0 3.0 "ms" "[ELA 6.4]: every source that gives a number calls more too long" "KAVG beside free slots from which commands are held by something else than a queue.";
-    QavgMs "qavg_ms" 0.5 0.1 "ms" "[DRILL] / [S0: anything but zero]" "QAVG of a path or adapter from which it counts.";
-    WaitPercent "wait_pct" 25.0 25.0 "%" "ours" "Wait for a device's slots, or for an IOPS limit, as a part of DAVG, from which it counts even below kavg_ms.";
-    QosMs "qos_ms" 2.0 1.0 "ms" "ours / [S0: 1.4 ms is high on flash]" "DAVG from which a flat rate is taken for a limit of the array.";
-    Waiting "waiting" 1.0 1.0 "commands" "[S2: QUED above 0]" "Mean commands waiting in a queue from which it counts.";
-    AbortsPerSecond "aborts_per_s" 1.0 1.0 "1/s" "[ELA 6.4] / [DRILL]" "Aborts or resets per second from which they count.";
-    ConflictsPerSecond "cons_per_s" 20.0 1.0 "1/s" "ours: between the 1 and the 32 of [DRILL] / [DRILL]" "Reservation conflicts per second from which they count.";
-    MinIops "min_iops" 1.0 1.0 "1/s" "[CAP-A: a CD-ROM at 0.6/s]" "Rate below which latency is judged only where a command is outstanding all the time.";
-    BusyIops "busy_iops" 10.0 10.0 "1/s" "ours" "Rate from which a row is busy, however quick its I/Os are.";
-    BusyOutstanding "busy_outstanding" 0.8 0.8 "commands" "ours: one nearly all the time" "Mean outstanding commands from which a row is busy, however few they are.";
-    MinCommands "min_commands" 50.0 50.0 "commands" "ours: the mean of 50 is known to about 14 %" "Commands of an interval from which their mean latency is judged though fewer are outstanding.";
-    StallMs "stall_ms" 1000.0 1000.0 "ms" "[S4: 0.3 to 0.4 s was a complaint]" "Latency that is a stall, be it in one sample alone.";
-    FlashMs "flash_ms" 2.0 2.0 "ms" "ours; a 15k spindle turns once in 4 ms" "Quickest DAVG of a device below which it is judged as flash.";
-    FlatPercent "flat_pct" 5.0 5.0 "%" "ours" "Change from sample to sample up to which a series counts as flat.";
-    SlotsPercent "slots_pct" 60.0 60.0 "%" "ours" "Share of a device's slots from which one VM counts as the holder.";
-    SplitPercent "split_pct" 10.0 10.0 "%" "ours" "Share of commands that are split from which it counts.";
-    TransferMib "transfer_mib_s" 40.0 40.0 "MiB/s" "ours" "Speed at which a command may be moved on top of the latency that its device is allowed: large ones take longer.";
-    ArrayPercent "array_pct" 80.0 80.0 "%" "ours: what is left is a quarter more at most, and by M/M/1 a command takes 5 times as long" "Work of an array, where it is known, from which a deeper queue before it is not advised where commands wait for each other there.";
-    CongestionMs "congestion_ms" 20.0 5.0 "ms" "[src: SIOC 30 ms by default, API range 5 to 100]" "DAVG from which a moving depth is taken for SIOC.";
+    DavgMs "davg_ms" 25.0 5.0 "ms" ANY "[ELA 2012-04] / [DRILL]" "DAVG from which the array counts as slow.";
+    KavgMs "kavg_ms" 2.0 0.1 "ms" ANY "[ELA 2012-04] / [S0: anything but zero]" "Wait in a queue of the VMkernel from which it counts.";
+    HeldMs "held_ms" 3.0 3.0 "ms" ANY "[ELA 6.4]: every source that gives a number calls more too long" "KAVG beside free slots from which commands are held by something else than a queue.";
+    QavgMs "qavg_ms" 0.5 0.1 "ms" ANY "[DRILL] / [S0: anything but zero]" "QAVG of a path or adapter from which it counts.";
+    WaitPercent "wait_pct" 25.0 25.0 "%" ANY "ours" "Wait for a device's slots, or for an IOPS limit, as a part of DAVG, from which it counts even below kavg_ms.";
+    QosMs "qos_ms" 2.0 1.0 "ms" ANY "ours / [S0: 1.4 ms is high on flash]" "DAVG from which a flat rate is taken for a limit of the array.";
+    Waiting "waiting" 1.0 1.0 "commands" ANY "[S2: QUED above 0]" "Mean commands waiting in a queue from which it counts.";
+    AbortsPerSecond "aborts_per_s" 1.0 1.0 "1/s" ANY "[ELA 6.4] / [DRILL]" "Aborts or resets per second from which they count.";
+    ConflictsPerSecond "cons_per_s" 20.0 1.0 "1/s" ANY "ours: between the 1 and the 32 of [DRILL] / [DRILL]" "Reservation conflicts per second from which they count.";
+    MinIops "min_iops" 1.0 1.0 "1/s" ANY "[CAP-A: a CD-ROM at 0.6/s]" "Rate below which latency is judged only where a command is outstanding all the time.";
+    BusyIops "busy_iops" 10.0 10.0 "1/s" ANY "ours" "Rate from which a row is busy, however quick its I/Os are.";
+    BusyOutstanding "busy_outstanding" 0.8 0.8 "commands" ANY "ours: one nearly all the time" "Mean outstanding commands from which a row is busy, however few they are.";
+    MinCommands "min_commands" 50.0 50.0 "commands" ANY "ours: the mean of 50 is known to about 14 %" "Commands of an interval from which their mean latency is judged though fewer are outstanding.";
+    StallMs "stall_ms" 1000.0 1000.0 "ms" ANY "[S4: 0.3 to 0.4 s was a complaint]" "Latency that is a stall, be it in one sample alone.";
+    FlashMs "flash_ms" 2.0 2.0 "ms" ANY "ours; a 15k spindle turns once in 4 ms" "Quickest DAVG of a device below which it is judged as flash.";
+    FlatPercent "flat_pct" 5.0 5.0 "%" ALL_OF_IT "ours" "Change from sample to sample up to which a series counts as flat.";
+    SlotsPercent "slots_pct" 60.0 60.0 "%" ALL_OF_IT "ours" "Share of a device's slots from which one VM counts as the holder.";
+    SplitPercent "split_pct" 10.0 10.0 "%" ALL_OF_IT "ours" "Share of commands that are split from which it counts.";
+    TransferMib "transfer_mib_s" 40.0 40.0 "MiB/s" ANY "ours" "Speed at which a command may be moved on top of the latency that its device is allowed: large ones take longer.";
+    ArrayPercent "array_pct" 80.0 80.0 "%" ALL_OF_IT "ours: what is left is a quarter more at most, and by M/M/1 a command takes 5 times as long" "Work of an array, where it is known, from which a deeper queue before it is not advised where commands wait for each other there.";
+    CongestionMs "congestion_ms" 20.0 5.0 "ms" ANY "[src: SIOC 30 ms by default, API range 5 to 100]" "DAVG from which a moving depth is taken for SIOC.";
+}
+
+impl ThresholdInfo {
+    /// What it can be set to, in words.
+    #[must_use]
+    pub fn range(&self) -> String {
+        if self.most.is_finite() { format!("0 to {}", self.most) } else { "at least 0".into() }
+    }
 }
 
 impl Threshold {
@@ -147,7 +163,7 @@ impl Thresholds {
     /// Overrides one threshold in every profile.
     ///
     /// # Errors
-    /// When there is no such key, or the value is negative or not a number.
+    /// When there is no such key, or the value is not one that it can have.
     pub fn set(&mut self, key: &str, value: f64) -> Result<(), ThresholdError> {
         let found = Threshold::ALL.iter().find(|threshold| threshold.info().key == key);
         let Some(&threshold) = found else {
@@ -155,8 +171,9 @@ impl Thresholds {
             let message = format!("no threshold {key:?}; there are: {}", keys.join(", "));
             return Err(ThresholdError(message));
         };
-        if !(value.is_finite() && value >= 0.0) {
-            let message = format!("threshold {key}: {value} is not allowed; at least 0");
+        let info = threshold.info();
+        if !(value.is_finite() && (0.0..=info.most).contains(&value)) {
+            let message = format!("threshold {key}: {value} is not allowed; {}", info.range());
             return Err(ThresholdError(message));
         }
         self.overrides.push((threshold, value));
@@ -238,6 +255,13 @@ mod tests {
         for value in [-1.0, f64::NAN, f64::INFINITY] {
             let error = thresholds.set("kavg_ms", value).unwrap_err().to_string();
             assert!(error.starts_with("threshold kavg_ms: "), "{error}");
+        }
+        // A wait may be many times DAVG; no VM holds more than all slots.
+        thresholds.set("wait_pct", 300.0).unwrap();
+        thresholds.set("slots_pct", 100.0).unwrap();
+        for key in ["flat_pct", "slots_pct", "split_pct", "array_pct"] {
+            let error = thresholds.set(key, 100.5).unwrap_err().to_string();
+            assert_eq!(error, format!("threshold {key}: 100.5 is not allowed; 0 to 100"));
         }
     }
 
