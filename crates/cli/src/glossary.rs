@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use counters::Counter;
 use diagnose::{Cause, Threshold};
-use knobs::{Advanced, AdvancedInfo, Driver, Effect, Manual};
+use knobs::{Advanced, AdvancedInfo, Driver, Effect, MEMORY, Manual};
 
 use crate::table::Table;
 
@@ -118,7 +118,13 @@ fn options() -> Section {
 
 fn drivers() -> Section {
     let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
+    // Columns are narrow: other sources are in the driver's own article.
+    let marked = |number: String, source: &str| match source {
+        MEMORY => format!("{number} {MEMORY}"),
+        _ => number,
+    };
     let row = |driver: &Driver| {
+        let sources = driver.sources;
         let range = match driver.parameter {
             Some(_) => format!("{} to {}", driver.depth_min, driver.depth_max),
             None => "fixed".to_owned(),
@@ -126,15 +132,16 @@ fn drivers() -> Section {
         vec![
             driver.module.to_owned(),
             driver.parameter.unwrap_or_default().to_owned(),
-            limit(driver.depth_default),
-            range,
-            limit(driver.adapter_depth),
+            marked(limit(driver.depth_default), sources.depth),
+            marked(range, sources.range),
+            marked(limit(driver.adapter_depth), sources.adapter),
         ]
     };
     Section {
         name: "drivers",
         about: "Drivers of host adapters: `esxcli system module parameters set -m MODULE -p \
-                PARAMETER=VALUE`, in force after a reboot of the host.",
+                PARAMETER=VALUE`, in force after a reboot of the host. What is from memory is not \
+                verified; `kavg explain MODULE` has the sources of the others.",
         heads: &["module", "parameter", "depth", "range", "AQLEN"],
         keys: 2,
         rows: Driver::ALL.iter().map(row).collect(),

@@ -66,6 +66,20 @@ fn names_of_every_kind_are_explained() {
         ("fnic", "ESXi 6.7 and earlier"),
         ("nvme_pcie", "ESXi 7.0 and later"),
         ("settings", "storage core device set -d DEVICE -O N"),
+        ("lpfc", "in some builds 30 (memory)"),
+        ("lpfc", "1 to 512 (memory)"),
+        ("brcmfcoe", "32 (memory); the adapter as a whole"),
+        ("nfnic", "1 to 1024 [QD254]"),
+        ("lpfc0_lun_queue_depth", "that of port 0"),
+        ("drivers", "1 to 512 (memory)"),
+        ("Disk.SharesHigh", "$ esxcli system settings advanced set -o /Disk/SharesHigh -i N"),
+        ("storageMaxPaths", "$ esxcli system settings kernel set -s storageMaxPaths -v N"),
+        ("storageMaxPaths", "after a reboot of the host"),
+        ("Disk.VSCSIPollPeriod", "Range        not known: no source says it."),
+        ("iser_LunQDepth", "$ esxcli system module parameters set -m iser -p iser_LunQDepth=N"),
+        ("iser_LunQDepth", "Default      not known: no source says it."),
+        ("lpfc_hba_queue_depth", "It cannot be set after ESX 3.5"),
+        ("slots_pct", "range        0 to 100"),
     ];
     for (name, expected) in cases {
         let said = kavg(&["explain", name]);

@@ -69,7 +69,7 @@ static CORE_DEVICE: Command = Command {
         shown: |call| Some(Query::Devices { device: of_device(call) }),
     },
 };
-static MODULE: Command = Command {
+pub(crate) static MODULE: Command = Command {
     words: "system module parameters set",
     options: &[('m', "module"), ('p', "parameter-string")],
     flag: None,
@@ -79,7 +79,7 @@ static MODULE: Command = Command {
         shown: |call| Some(Query::Parameters { driver: driver(call).ok()? }),
     },
 };
-static ADVANCED: Command = Command {
+pub(crate) static ADVANCED: Command = Command {
     words: "system settings advanced set",
     options: &[('o', "option"), ('i', "int-value"), ('d', "default")],
     flag: Some('d'),

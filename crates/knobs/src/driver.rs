@@ -1,7 +1,7 @@
 //! The HBA drivers: the module, the parameter that sets the depth, its default and its range.
 //!
-//! A table of facts from the reference (`esxi-host-stack.md` section 3). Where the reference has
-//! only memory for a number, the row says so.
+//! A table of facts from the reference (`esxi-host-stack.md` section 3). Each number has its source; what the
+//! reference has from memory alone is marked so.
 
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, ops::RangeInclusive};
@@ -53,11 +53,33 @@ pub struct Driver {
     pub depth_max: u32,
     /// The adapter's own limit (AQLEN).
     pub adapter_depth: u32,
+    /// Where these numbers come from.
+    pub sources: DriverSources,
     /// How it reaches the array.
     pub transport: Transport,
     /// The first and the last version that have it.
     pub versions: RangeInclusive<Version>,
 }
+
+/// Where the numbers of a driver come from: a source in brackets, or [`MEMORY`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverSources {
+    /// Of the depth per LUN.
+    pub depth: &'static str,
+    /// Of the range of the parameter; empty where there is none.
+    pub range: &'static str,
+    /// Of AQLEN.
+    pub adapter: &'static str,
+}
+
+/// In place of the source of what is from memory and not verified.
+pub const MEMORY: &str = "(memory)";
+/// Of a range that no source gives.
+const USUAL: &str = "[S0: the usual most; no source gives a range]";
+/// An adapter of FC takes 2,000 to 4,000 commands, 2,048 is held to be fine.
+const FC_ADAPTER: &str = "[SSP, DRILL: of FC adapters]";
+/// No source says more of these adapters than of their devices.
+const AS_A_DEVICE: &str = "[ours: as a device]";
 
 /// Its module tells which row of the table it is.
 impl fmt::Debug for Driver {
@@ -68,54 +90,66 @@ impl fmt::Debug for Driver {
 
 impl Driver {
     /// Every driver that is known, those of today first. Where no source gives the range of a
-    /// parameter, its most is the greatest value that a source shows in use.
+    /// parameter, its most is the greatest value that a source shows in use, or calls usual.
     pub const ALL: &'static [Self] = &[
-        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0]. It
-        // is one of the drivers taken from Linux: 6.7 is the last with such, 5.5 the first with
+        // Cisco UCS: `fnic` is one of the drivers taken from Linux: 6.7 is the last with such, 5.5 the first with
         // native ones ("What is the impact of the VMKlinux driver stack deprecation?",
         // blogs.vmware.com, 2019-04), and Cisco says that 6.7 has `nfnic` in its place ("Configure
         // the queue depth of the nfnic driver", document 214808).
-        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024).since(Version::V5_5),
-        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256).until(Version::V6_7),
-        // Emulex since 5.5: the default [S0], the 30 of some builds and the range from memory; scripts use up to 254
-        // [KB-PV].
+        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024)
+            .from("[QD254]", "[QD254]")
+            .since(Version::V5_5),
+        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256)
+            .from("[S0, ELA]", "[S0]")
+            .until(Version::V6_7),
+        // Emulex since 5.5; scripts use up to 254 [KB-PV].
         Self {
             depth_of_some_builds: Some(30),
-            ..fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5)
+            ..fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512)
+                .from("[S0]", MEMORY)
+                .since(Version::V5_5)
         },
-        // Brocade [S0]: no range is documented; 256 is what S0 calls usual.
-        fc("bfa", "Brocade", "bfa_lun_queue_depth", 32, 256),
-        // Emulex FCoE: default from memory, and the usual most [S0].
-        fc("brcmfcoe", "Emulex FCoE", "brcmfcoe_lun_queue_depth", 32, 256),
-        // QLogic since 5.5: 254 is the most that is seen in use [QD254].
-        fc("qlnativefc", "QLogic", "ql2xmaxqdepth", 64, 254).since(Version::V5_5),
-        // Software iSCSI: 128 [S0, S4], 256 in use [S4]; the adapter's own limit is
-        // iscsivmk_HostQDepth [ELA].
+        fc("bfa", "Brocade", "bfa_lun_queue_depth", 32, 256).from("[S0]", USUAL),
+        fc("brcmfcoe", "Emulex FCoE", "brcmfcoe_lun_queue_depth", 32, 256).from(MEMORY, USUAL),
+        fc("qlnativefc", "QLogic", "ql2xmaxqdepth", 64, 254)
+            .from("[S0, QD254]", "[QD254: the most that is seen in use]")
+            .since(Version::V5_5),
         Self {
             adapter_depth: 1024,
             transport: Transport::Iscsi,
             ..fc("iscsi_vmk", "software iSCSI", "iscsivmk_LunQDepth", 128, 256)
+                .from("[S0, S4, ELA]", "[S4: the most that is seen in use; a script sets more]")
+                .with_adapter("[ELA: iscsivmk_HostQDepth]")
         },
-        // QLogic of 5.0 and 5.1: 64 [S0, QLA], up to 255 [SSP]; of ESX 3.x: 32 [S2, SSP].
-        fc("qla2xxx", "QLogic", "ql2xmaxqdepth", 64, 255).until(Version::V5_1),
-        fc("qla2300_707", "QLogic", "ql2xmaxqdepth", 32, 255).until(Version::V5_1),
-        // Emulex up to 5.1, a parameter of all ports and one of port 0 [S0, KB-PV]; it took up to 128 [SSP], and
-        // older builds gave 30 (from memory).
+        // QLogic of 5.0 and 5.1, and of ESX 3.x.
+        fc("qla2xxx", "QLogic", "ql2xmaxqdepth", 64, 255)
+            .from("[S0, QLA]", "[SSP]")
+            .until(Version::V5_1),
+        fc("qla2300_707", "QLogic", "ql2xmaxqdepth", 32, 255)
+            .from("[S2, SSP]", "[SSP]")
+            .until(Version::V5_1),
+        // Emulex up to 5.1, a parameter of all ports and one of port 0 [S0, KB-PV].
         Self {
             depth_of_some_builds: Some(30),
             parameter_of_port: Some("lpfc0_lun_queue_depth"),
-            ..fc("lpfc820", "Emulex", "lpfc_lun_queue_depth", 32, 128).until(Version::V5_1)
+            ..fc("lpfc820", "Emulex", "lpfc_lun_queue_depth", 32, 128)
+                .from("[S0]", "[SSP]")
+                .until(Version::V5_1)
         },
-        // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
-        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory). NVMe's
-        // driver has this name from 7.0 on (README of github.com/vmware-samples/nvme).
-        local("vmw_ahci", "SATA", 31, 31),
-        local("nhpsa", "HP Smart Array", 28, 1024),
-        local("nvme_pcie", "NVMe", 1023, 1023).since(Version::V7_0),
-        local("pvscsi", "a nested host's disks", 1024, 1024),
-        local("vmkusb", "USB", 1, 1),
+        // Local. AHCI's tags are those of the whole adapter. NVMe's driver has this name from 7.0 on (README of
+        // github.com/vmware-samples/nvme).
+        local("vmw_ahci", "SATA", 31, 31, "[CAP-A]").with_adapter("[CAP-A]"),
+        local("nhpsa", "HP Smart Array", 28, 1024, "[CAP-B]")
+            .with_adapter("[ELA: what is typical]"),
+        local("nvme_pcie", "NVMe", 1023, 1023, "[LIST8]").since(Version::V7_0),
+        local("pvscsi", "a nested host's disks", 1024, 1024, "[LIST8]"),
+        // A counter of vCenter shows the depth; that the device was of this driver is from memory.
+        local("vmkusb", "USB", 1, 1, MEMORY),
         // An NFS mount has no queue depth of its own, but what the option allows.
-        Self { transport: Transport::Network, ..local("nfsclient", "NFS", NFS_DEPTH, NFS_DEPTH) },
+        Self {
+            transport: Transport::Network,
+            ..local("nfsclient", "NFS", NFS_DEPTH, NFS_DEPTH, "[LAMW]")
+        },
     ];
 
     /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].
@@ -149,6 +183,16 @@ impl Driver {
             those.retain(|driver| driver.depth_default == depth);
         }
         those
+    }
+
+    const fn from(mut self, depth: &'static str, range: &'static str) -> Self {
+        self.sources = DriverSources { depth, range, ..self.sources };
+        self
+    }
+
+    const fn with_adapter(mut self, source: &'static str) -> Self {
+        self.sources.adapter = source;
+        self
     }
 
     const fn since(mut self, version: Version) -> Self {
@@ -230,7 +274,7 @@ impl Seen {
     }
 }
 
-/// An FC driver: an adapter takes 2,000 to 4,000 commands, 2,048 is held to be fine [SSP, DRILL].
+/// An FC driver.
 const fn fc(
     module: &'static str,
     what: &'static str,
@@ -248,6 +292,7 @@ const fn fc(
         depth_min: 1,
         depth_max,
         adapter_depth: 2048,
+        sources: DriverSources { depth: "", range: "", adapter: FC_ADAPTER },
         transport: Transport::Fc,
         versions: Version::OLDEST..=Version::NEWEST,
     }
@@ -256,7 +301,13 @@ const fn fc(
 /// What an NFS mount and its network card let out: no less than the option does.
 const NFS_DEPTH: u32 = Advanced::NfsMaxQueueDepth.info().default;
 
-const fn local(module: &'static str, what: &'static str, depth: u32, adapter_depth: u32) -> Driver {
+const fn local(
+    module: &'static str,
+    what: &'static str,
+    depth: u32,
+    adapter_depth: u32,
+    source: &'static str,
+) -> Driver {
     Driver {
         module,
         what,
@@ -267,6 +318,7 @@ const fn local(module: &'static str, what: &'static str, depth: u32, adapter_dep
         depth_min: depth,
         depth_max: depth,
         adapter_depth,
+        sources: DriverSources { depth: source, range: "", adapter: AS_A_DEVICE },
         transport: Transport::Local,
         versions: Version::OLDEST..=Version::NEWEST,
     }
@@ -282,6 +334,16 @@ mod tests {
             let is_set = driver.parameter.is_some();
             assert!(!is_set || driver.depth_max <= Driver::ANY.depth_max, "{}", driver.module);
             assert!(driver.depths().contains(&driver.depth_default), "{}", driver.module);
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_source_or_is_from_memory() {
+        for Driver { module, parameter, sources, .. } in Driver::ALL {
+            let range = parameter.map(|_| sources.range);
+            for source in [sources.depth, sources.adapter].into_iter().chain(range) {
+                assert!(source == MEMORY || source.starts_with('['), "{module}: {source:?}");
+            }
         }
     }
 

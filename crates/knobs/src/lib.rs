@@ -40,7 +40,7 @@ pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use command::is_active_passive;
 pub use cost::{cost_units, default_cost_unit_kib};
 pub use disks::{LIMIT, NO_POLICY};
-pub use driver::{Driver, Seen, Transport};
+pub use driver::{Driver, DriverSources, MEMORY, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
     CONFLICT_RETRIES, CONFLICT_RETRY_NS, CONGESTION_MS, CONGESTION_MS_DEFAULT,
@@ -62,7 +62,7 @@ pub use setting::{
     Named, PathPolicy, PolicyChange, Resolved, Setting, Target, TargetId,
 };
 pub use show::{show_device, show_option, show_parameters};
-pub use unsimulated::{OtherDriver, OtherOption, Place};
+pub use unsimulated::{DepthOf, OtherDriver, OtherOption, Place};
 pub use vcenter::{ENABLED, THRESHOLD};
 pub use vendor::VendorAdvice;
 pub use version::Version;

@@ -3,22 +3,43 @@
 use ::counters::{Counter, CounterInfo, Format, Kind};
 use diagnose::Threshold;
 
-use super::Article;
+use super::{Article, UNKNOWN};
 
 /// What counters of a family have in common: how to read them, and what to mind.
 struct Words {
     keys: &'static [&'static str],
     read: &'static str,
     mind: &'static str,
+    /// Of what time it tells, where it is no rate and no latency: those are of the interval.
+    time: &'static str,
+    /// The settings that it shows.
+    set: &'static str,
     /// The threshold from which the diagnosis counts it.
     from: Option<Threshold>,
 }
 
+const INTERVAL: &str =
+    "The interval before the sample; the first sample of esxtop -b has none, and 0.00 [CAP-A].";
+const INSTANT: &str = "The instant of the sample.";
+const BOOT: &str = "All since boot.";
+const OF_RUN: &str = "The interval before the sample.";
+const MEASURED: &str = "Nothing sets it: it is measured.";
+
 const fn words(keys: &'static [&'static str], read: &'static str, mind: &'static str) -> Words {
-    Words { keys, read, mind, from: None }
+    Words { keys, read, mind, time: OF_RUN, set: MEASURED, from: None }
 }
 
 impl Words {
+    const fn at(mut self, time: &'static str) -> Self {
+        self.time = time;
+        self
+    }
+
+    const fn set(mut self, settings: &'static str) -> Self {
+        self.set = settings;
+        self
+    }
+
     const fn from(mut self, threshold: Threshold) -> Self {
         self.from = Some(threshold);
         self
@@ -29,23 +50,27 @@ impl Words {
 const COUNTERS: &[Words] = &[
     words(&["aqlen"], "The room of the adapter for all its devices together. It is rarely the limit.",
         "It stands in the group \"Physical Disk\", not \"Physical Disk Adapter\", and only in captures of \
-        esxtop -b -a [CAP-A]."),
+        esxtop -b -a [CAP-A].").at(INSTANT)
+        .set("By the driver, where it has a parameter for it: kavg explain drivers."),
     words(&["shares"], "The weight of a VM's world on the device while VMs compete.",
-        "0 in the first sample; real files show values that no preset explains [CAP-A]."),
+        "0 in the first sample; real files show values that no preset explains [CAP-A].").at(INSTANT)
+        .set("By the shares of the VM's disks: kavg explain 'IOPS limit'."),
     words(&["dqlen"], "ACTV at it and QUED above 0: the queue is full. One that falls while several VMs \
         are active is DSNRO; one that halves and climbs adaptive throttling; one that slides Storage I/O \
         Control.", "It is the limit in force, not the one that is set: Device Max Queue Depth is in no \
-        column."),
-    words(&["wqlen"], "Nothing since ESXi 5.5: it is 0 or a dash.", "Do not take the 0 for a limit of 0."),
+        column.").at(INSTANT)
+        .set("By the least of what is in force: kavg explain dsnro, 'Device Max Queue Depth', drivers, 'adaptive \
+        throttling' and sioc."),
+    words(&["wqlen"], "Nothing since ESXi 5.5: it is 0 or a dash.", "Do not take the 0 for a limit of 0.").at(INSTANT),
     words(&["actv"], "At DQLEN the device has no free slot. Below it commands that wait are held by \
         something else: an IOPS limit, reservation conflicts, a path.", "The state of one instant: it \
-        misses bursts. The mean over the interval is CMDS/s times DAVG (Little's law) [CAP-A]."),
+        misses bursts. The mean over the interval is CMDS/s times DAVG (Little's law) [CAP-A].").at(INSTANT),
     words(&["qued"], "Above 0 the host is the bottleneck, nearly always: ACTV is at DQLEN [S2].",
         "The state of one instant. Commands that wait inside a guest are not in it: what KAVG says of \
-        the interval counts more.").from(Threshold::Waiting),
-    words(&["used_pct"], "100 % with QUED above 0 is a full queue.", "Made of ACTV, so of one instant."),
+        the interval counts more.").from(Threshold::Waiting).at(INSTANT),
+    words(&["used_pct"], "100 % with QUED above 0 is a full queue.", "Made of ACTV, so of one instant.").at(INSTANT),
     words(&["load"], "Above 1 commands wait: 1.97 on a queue is almost as many outside as inside [S2].",
-        "Made of ACTV and QUED, so of one instant."),
+        "Made of ACTV and QUED, so of one instant.").at(INSTANT),
     words(&["cmds", "reads", "writes"], "The load. Times the latency, over 1,000, it is the mean number \
         inside (Little's law).", "Commands are counted as they complete: what stalls shows as a falling \
         rate. CMDS/s also counts what is neither read nor write.").from(Threshold::BusyIops),
@@ -84,17 +109,17 @@ const COUNTERS: &[Words] = &[
         .from(Threshold::SplitPercent),
     words(&["clone_rd", "clone_wr", "clone_f", "mbc_rd", "mbc_wr", "cavg_suc", "cavg_f"],
         "Copies that the array makes by itself (VAAI).", "The numbers without a /s are totals since boot: \
-        take the difference of two samples. They load the array without a slot of a guest."),
+        take the difference of two samples. They load the array without a slot of a guest.").at(BOOT),
     words(&["ats", "atsf", "aavg_suc", "aavg_f"], "Locks of VMFS by atomic test and set; failures are hosts \
-        that want the same sector at once.", "The counts are totals since boot."),
+        that want the same sector at once.", "The counts are totals since boot.").at(BOOT),
     words(&["zero", "zero_f", "mbzero", "zavg_suc", "zavg_f"], "Blocks that the array writes with zeros by \
-        itself: the first write to a thin or lazily zeroed disk.", "The counts are totals since boot."),
+        itself: the first write to a thin or lazily zeroed disk.", "The counts are totals since boot.").at(BOOT),
     words(&["delete", "delete_f", "mbdel"], "Space that is given back (UNMAP).", "The counts are totals \
-        since boot; arrays may be slow while they free space."),
+        since boot; arrays may be slow while they free space.").at(BOOT),
     words(&["failed_ios", "total_ios"], "I/Os of a virtual disk, failed and all.", "Only in captures of \
-        esxtop -b -a."),
+        esxtop -b -a.").at(UNKNOWN),
     words(&["lat"], "Not to be relied on: LAT/rd and LAT/wr say what they are.", "Its unit is documented \
-        nowhere."),
+        nowhere.").at(UNKNOWN),
     words(&["lat_rd", "lat_wr"], "What the guest's virtual adapter sees. More than GAVG of the VM's world is \
         a wait above the device: an IOPS limit of a storage policy, a snapshot, a filter.", "The wait in \
         front of the virtual adapter is not in it."),
@@ -139,23 +164,31 @@ fn article(info: &CounterInfo, words: &Words) -> Article {
         Format::Integer => "a whole number",
         Format::Decimal2 => "two decimals",
     };
-    let unit = if info.unit.is_empty() { "a plain number" } else { info.unit };
-    let mut sections = vec![
-        ("What it is", info.meaning.to_owned()),
-        ("Where", format!("{batch}; rows of: {}.", kinds.join(", "))),
-        ("Unit", format!("{unit}, {printed}; `{}` in JSON and in expectations.", info.key)),
-        ("Read it", words.read.to_owned()),
-        ("Mind", words.mind.to_owned()),
-    ];
-    if let Some(threshold) = words.from.map(Threshold::info) {
-        sections.push((
-            "Counts from",
+    let time = match info.unit {
+        "1/s" | "MiB/s" | "ms" if info.in_esxtop => INTERVAL,
+        "1/s" | "MiB/s" | "ms" => OF_RUN,
+        _ => words.time,
+    };
+    let counts_from = words.from.map(Threshold::info).map_or_else(
+        || "No threshold of the diagnosis is of it.".into(),
+        |threshold| {
             format!(
                 "{} {} on disks, {} on flash ({}) {}.",
                 threshold.classic, threshold.unit, threshold.flash, threshold.key, threshold.source
-            ),
-        ));
-    }
+            )
+        },
+    );
+    let unit = if info.unit.is_empty() { "a plain number" } else { info.unit };
+    let sections = vec![
+        ("What it is", info.meaning.to_owned()),
+        ("Where", format!("{batch}; rows of: {}.", kinds.join(", "))),
+        ("When", time.to_owned()),
+        ("Unit", format!("{unit}, {printed}; `{}` in JSON and in expectations.", info.key)),
+        ("Read it", words.read.to_owned()),
+        ("Set it", words.set.to_owned()),
+        ("Counts from", counts_from),
+        ("Mind", words.mind.to_owned()),
+    ];
     let names = [info.column, info.key, info.batch_name].map(String::from).to_vec();
     Article { names, title: info.column.into(), sections }
 }

@@ -115,16 +115,30 @@ fn virtual_adapters() -> Article {
                 virtual adapter; what is beyond waits in the guest [TBL, S0]."
                     .into(),
             ),
+            ("When it acts", "Always, before anything of the host.".into()),
             ("Default", Controller::ALL.into_iter().map(depths).collect()),
+            ("Range", "PVSCSI's: kavg explain pvscsi. No source gives another.".into()),
+            (
+                "Read it",
+                "In the guest: no counter of the host shows a depth there, nor what waits before it."
+                    .into(),
+            ),
             (
                 "Set it",
                 "PVSCSI alone has a supported setting (kavg explain pvscsi); NVMe's depth is its \
                 guest driver's. The others are fixed: move the disk to PVSCSI."
                     .into(),
             ),
+            ("In force", format!("PVSCSI's {}.", Effect::GuestReboot.text())),
+            (
+                "Leave alone",
+                "Adapters whose disks do not wait in the guest: a deeper one moves no limit of the host."
+                    .into(),
+            ),
             (
                 "Mind",
-                "Sources give PVSCSI and LSI Logic; what is said of the others is from memory."
+                "Sources give PVSCSI, LSI Logic SAS and the 32 of LSI Logic Parallel; what is said of the others is \
+                from memory."
                     .into(),
             ),
         ],
@@ -234,6 +248,8 @@ fn weight_scale() -> Article {
                 shares in proportion at any rate."
                     .into(),
             ),
+            ("In force", "from the start of the run, or of kavg serve".into()),
+            ("Leave alone", "At 1, unless shares are to be proportions on slow devices too.".into()),
             (
                 "Mind",
                 "Whether an ESXi host takes shares for rates nobody says. The windows of Storage I/O Control go by the \
@@ -295,6 +311,10 @@ fn storage_policy() -> Article {
                 ),
             ),
             ("In force", Effect::AtOnce.text().into()),
+            (
+                "Leave alone",
+                "A policy that other VMs have too: what it says is said of all of their disks.".into(),
+            ),
             (
                 "Mind",
                 "A number that is set on a disk takes the policy from it; the others stay as the policy \

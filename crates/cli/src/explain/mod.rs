@@ -18,6 +18,9 @@ use levels::most_first;
 
 use crate::text::{BOLD, styled};
 
+/// Of what the reference does not have.
+const UNKNOWN: &str = "not known: no source says it.";
+
 /// Columns of a heading.
 const HEAD: usize = 13;
 /// Columns of a line.
@@ -176,6 +179,38 @@ mod tests {
             for (head, text) in &article.sections {
                 assert!(!text.trim().is_empty(), "{}: {head}", article.title);
             }
+        }
+    }
+
+    /// What an administrator asks of a setting, whether kavg simulates it or not.
+    #[test]
+    fn every_setting_is_told_in_the_same_depth() {
+        let asked = [
+            "What it is",
+            "When it acts",
+            "Default",
+            "Range",
+            "Read it",
+            "Set it",
+            "In force",
+            "Leave alone",
+        ];
+        for article in of_settings() {
+            let heads = article.sections.iter().map(|(head, _)| *head);
+            let answered: Vec<&str> = heads.filter(|head| asked.contains(head)).collect();
+            assert_eq!(answered, asked, "{}", article.title);
+        }
+    }
+
+    #[test]
+    fn every_counter_is_told_in_the_same_depth() {
+        let asked =
+            ["What it is", "Where", "When", "Unit", "Read it", "Set it", "Counts from", "Mind"];
+        let articles = counters::articles();
+        assert_eq!(articles.len(), Counter::TABLE.len());
+        for article in articles {
+            let heads: Vec<&str> = article.sections.iter().map(|(head, _)| *head).collect();
+            assert_eq!(heads, asked, "{}", article.title);
         }
     }
 

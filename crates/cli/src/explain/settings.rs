@@ -3,7 +3,7 @@
 
 use knobs::{
     Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
-    PathPolicy, PolicyChange, Setting, THRESHOLD, Transport, Version, show_option,
+    MEMORY, PathPolicy, PolicyChange, Setting, THRESHOLD, Transport, Version,
 };
 
 use super::Article;
@@ -239,9 +239,14 @@ fn depth_by_latency() -> Article {
             ("Set it", line(&set).replace("$ ", "$ kavg ")),
             ("In force", set.effect().text().into()),
             (
+                "Leave alone",
+                "A device that this host does not have to itself: what other hosts send to it makes a \
+                command alone look slow."
+                    .into(),
+            ),
+            (
                 "Mind",
-                "It is for a device that this host has to itself: what other hosts send to it makes \
-                a command alone look slow. An array whose commands wait for one another from \
+                "An array whose commands wait for one another from \
                 the second on loses throughput at twice the time of one: of so many equal \
                 servers with random work it keeps about half of what they can do at most."
                     .into(),
@@ -329,6 +334,7 @@ fn congestion() -> Article {
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {
     let info = Advanced::NfsMaxQueueDepth.info();
+    let set = Setting::Advanced { option: info.option, value: Some(N) };
     Article {
         names: names(&[client.module, "NFS", &dotted(info), "NFS41.MaxQueueDepth"]),
         title: "NFS: a datastore without a SCSI queue".into(),
@@ -346,13 +352,17 @@ fn nfs(client: &Driver) -> Article {
                     .into(),
             ),
             (
+                "When it acts",
+                format!("{} always, on each mount of the host.", dotted(info)),
+            ),
+            (
                 "Default",
                 format!("{} is {}, which is no limit [LAMW].", dotted(info), info.default),
             ),
-            (
-                "Read it",
-                as_typed(&show_option(info.path)),
-            ),
+            ("Range", format!("{} to {} [LAMW].", info.min, info.max)),
+            ("Read it", shown(&set)),
+            ("Set it", line(&set)),
+            ("In force", format!("{}; no source says it: as other options.", info.effect.text())),
             (
                 "Leave alone",
                 "A limit there holds all VMs of a mount back alike. Where GAVG is high, look at the \
@@ -586,11 +596,16 @@ fn option(words: &Words) -> Article {
     let info = words.option.info();
     let name = dotted(info);
     let set = Setting::Advanced { option: words.option, value: Some(N) };
-    let mut sections = numbers(info);
-    sections.insert(1, ("When it acts", words.when.into()));
-    sections.push(("Leave alone", words.leave.into()));
-    sections.insert(sections.len() - 1, ("Set it", line(&set)));
-    sections.insert(sections.len() - 2, ("Read it", shown(&set)));
+    let sections = vec![
+        ("What it is", info.meaning.into()),
+        ("When it acts", words.when.into()),
+        ("Default", default(info)),
+        ("Range", format!("{} to {}", info.min, info.max)),
+        ("Read it", shown(&set)),
+        ("Set it", line(&set)),
+        ("In force", info.effect.text().into()),
+        ("Leave alone", words.leave.into()),
+    ];
     let short = name.rsplit('.').next().unwrap_or_default().to_owned();
     let also = ALSO.iter().filter(|(option, _)| *option == words.option);
     let also = also.flat_map(|(_, names)| *names).map(|&name| name.to_owned());
@@ -603,8 +618,8 @@ fn dotted(info: &AdvancedInfo) -> String {
     info.path.trim_start_matches('/').replace('/', ".")
 }
 
-/// What the table of options says.
-fn numbers(info: &AdvancedInfo) -> Vec<(&'static str, String)> {
+/// The default of an option, and the versions that have it.
+fn default(info: &AdvancedInfo) -> String {
     let later = info.later.map(|(version, value)| format!(", {value} from {} on", version.name()));
     let (since, until) = (info.since, info.until);
     let versions = match (since == Version::OLDEST, until == Version::NEWEST) {
@@ -612,23 +627,23 @@ fn numbers(info: &AdvancedInfo) -> Vec<(&'static str, String)> {
         (false, true) => format!(" From {} on.", since.name()),
         _ => format!(" Up to {}.", until.name()),
     };
-    vec![
-        ("What it is", info.meaning.into()),
-        ("Default", format!("{}{}.{versions}", info.default, later.unwrap_or_default())),
-        ("Range", format!("{} to {}", info.min, info.max)),
-        ("In force", info.effect.text().into()),
-    ]
+    format!("{}{}.{versions}", info.default, later.unwrap_or_default())
 }
 
 fn driver(driver: &'static Driver) -> Article {
     let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
     let module = driver.module;
+    let sources = driver.sources;
+    let of_builds = driver.depth_of_some_builds;
+    let of_builds = of_builds.map(|depth| format!(", in some builds {depth} {MEMORY}"));
+    let of_port = driver.parameter_of_port.map(|name| format!(" {name} is that of port 0 [S0]."));
+    let of_port = of_port.unwrap_or_default();
     let of_driver = Setting::ModuleDepth { driver: driver.into(), value: N };
     let (range, set, effect) = match driver.parameter {
         Some(_) => (
-            format!("{} to {}", driver.depth_min, driver.depth_max),
+            format!("{} to {} {}", driver.depth_min, driver.depth_max, sources.range),
             format!(
-                "{}\nThe line replaces all parameters of the module: repeat those that are set.",
+                "{}\nThe line replaces all parameters of the module: repeat those that are set.{of_port}",
                 line(&of_driver)
             ),
             Effect::HostReboot.text(),
@@ -641,7 +656,8 @@ fn driver(driver: &'static Driver) -> Article {
     };
     let versions = driver.versions_named();
     let misprint = Driver::MISPRINTS.iter().find(|(_, of)| *of == module).map(|(text, _)| *text);
-    let own = driver.parameter.into_iter().chain(misprint).chain([module]);
+    let own = driver.parameter.into_iter().chain(driver.parameter_of_port);
+    let own = own.chain(misprint).chain([module]);
     let mind = misprint.zip(driver.parameter).map(|(misprint, parameter)| {
         let text = "as S0's table prints it, is a misprint of";
         ("Mind", format!("{misprint}, {text} {parameter} [KB-PV, QD254]."))
@@ -653,7 +669,17 @@ fn driver(driver: &'static Driver) -> Article {
             ("What it is", format!("How many commands each device behind an adapter of {module} may \
                 have outstanding: Device Max Queue Depth, and DQLEN where nothing lowers it. For {versions}.")),
             ("When it acts", "Always. While VMs compete DSNRO lowers it.".into()),
-            ("Default", format!("{}; the adapter as a whole (AQLEN) {}.", limit(driver.depth_default), limit(driver.adapter_depth))),
+            (
+                "Default",
+                format!(
+                    "{} {}{}; the adapter as a whole (AQLEN) {} {}.",
+                    limit(driver.depth_default),
+                    sources.depth,
+                    of_builds.unwrap_or_default(),
+                    limit(driver.adapter_depth),
+                    sources.adapter
+                ),
+            ),
             ("Range", range),
             ("Read it", format!("{}\n$ esxcli storage core adapter list\nThe second shows which driver \
                 an adapter has.", shown(&of_driver))),
