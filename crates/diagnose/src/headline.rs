@@ -26,6 +26,9 @@ const SURE_ENOUGH: f64 = 0.7;
 /// Below this the line says how sure it is.
 const SURE: f64 = 0.9;
 
+/// How many times one latency is another from which the line has both.
+const APART: f64 = 1.1;
+
 /// What can be said of a recording that is not whole: of a device without a rate, or without latencies, nothing.
 fn of_the_rest(host: &Host<'_>) -> String {
     let is_judged = |device: &&Device<'_>| !device.busy.is_empty() || device.maybe_busy.is_empty();
@@ -267,14 +270,18 @@ fn of_finding(finding: &Finding) -> String {
             finding.cause.title()
         );
     }
-    let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
+    let all_ms = finding.sufferers.iter().filter_map(|party| party.gavg_ms.filter(|ms| *ms > 0.0));
+    let cost = all_ms.clone().reduce(f64::max);
+    // One number stands for several VMs where they are alike.
+    let least = all_ms.reduce(f64::min).filter(|least| cost >= Some(APART * least));
+    let least = least.map(|ms| format!("{} to ", number(ms))).unwrap_or_default();
     // A limit may hold a disk above what the VM's latency counts.
     let at_disk =
         finding.evidence.iter().find(|each| each.label == Evidence::AT_DISK).map(|each| each.value);
     let cost = at_disk.filter(|_| finding.cause == Cause::IopsLimit).or(cost);
     // The latency of a failed command is no storage's.
     let cost = cost.filter(|_| finding.cause != Cause::Failures);
-    let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
+    let cost = cost.map(|ms| format!(", {least}{} ms a command", number(ms)));
     let when = cost.as_ref().map(|_| when(finding)).unwrap_or_default();
     let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
     let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);
@@ -468,6 +475,19 @@ mod tests {
         bench.device("naa.1", 32).vm("a").iops(1_907.0).davg(16.78);
         let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
         assert!(!verdict.headline.contains("No queue is full"), "{}", verdict.headline);
+    }
+
+    #[test]
+    fn the_latency_of_one_vm_is_not_said_of_another() {
+        let line = |of_b: f64| {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            device.vm("a").iops(9_000.0).davg(1.8).kavg(4.0);
+            device.vm("b").iops(8_000.0).davg(1.8).kavg(of_b);
+            bench.diagnose(&Thresholds::default(), &Facts::default()).headline
+        };
+        assert!(line(4.0).contains(", 5.8 ms a command"), "{}", line(4.0));
+        assert!(line(2.0).contains(", 3.8 to 5.8 ms a command"), "{}", line(2.0));
     }
 
     #[test]
