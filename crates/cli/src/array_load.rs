@@ -54,7 +54,7 @@ pub(crate) fn arrays(
     let mut arrays: Vec<ArrayFacts> = arrays
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
-            service_ms: service_ms(&array.config),
+            service_ms: service_ms(&array.config, 1.0),
             wire_ms: 0.0,
             round_trip_ms: array.config.round_trip_ns as f64 / MILLISECOND as f64,
             busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
@@ -220,16 +220,20 @@ pub(crate) fn wire_ms(array: &ArrayConfig, size_kib: f64) -> f64 {
     links.into_iter().flatten().map(|rate| moving_ms(size_kib, rate)).sum()
 }
 
-/// What a command takes that waits for nobody and has nothing to move, one round trip included.
-fn service_ms(array: &ArrayConfig) -> Option<f64> {
-    let mean_ns = match &array.service {
-        Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
-        Service::Disks(disks) => disks.alone_ns(),
-        Service::Curve(points, ..) => points.first()?.1,
+/// What a command takes that waits for nobody and has nothing to move, one round trip included: so many of them are
+/// reads, 0 to 1, and a cache that has room acknowledges the others.
+pub(crate) fn service_ms(array: &ArrayConfig, reads: f64) -> Option<f64> {
+    let (mean_ns, cache) = match &array.service {
+        Service::Servers { mean_ns, write_cache, .. }
+        | Service::Spindles { mean_ns, write_cache, .. } => (*mean_ns, *write_cache),
+        Service::Disks(disks) => (disks.alone_ns(), disks.write_cache),
+        Service::Curve(points, ..) => (points.first()?.1, None),
     };
+    let write_ns = cache.map_or(mean_ns, |cache| cache.ack_ns);
+    let mean_ns = reads * mean_ns as f64 + (1.0 - reads) * write_ns as f64;
     let of_tier = array.front.of_tier();
     let tier_ns = array.front.tier.map_or(0.0, |tier| of_tier * tier.mean_ns as f64);
-    let alone_ns = tier_ns + (1.0 - of_tier) * mean_ns as f64;
+    let alone_ns = tier_ns + (1.0 - of_tier) * mean_ns;
     let all_ns = alone_ns + (array.front.overhead_ns + array.round_trip_ns) as f64;
     Some(all_ns / MILLISECOND as f64)
 }

@@ -387,28 +387,28 @@ impl Known<'_> {
         }
     }
 
-    /// The array of a device, to which time on links belongs as the size of the device's commands has it.
+    /// The array of a device, to which time on links belongs as the size of the device's commands has it, and time in a
+    /// cache as their writes do.
     fn array(&self, id: DeviceId, array: usize) -> Arc<ArrayFacts> {
         let known = &self.arrays[array];
         let config = &self.scenario.arrays[array].config;
-        match array_load::wire_ms(config, self.size_kib(id)) {
-            0.0 => known.clone(),
-            wire_ms => ArrayFacts {
-                service_ms: known.service_ms.map(|ms| ms + wire_ms),
-                wire_ms,
-                ..(**known).clone()
-            }
-            .into(),
+        let (size_kib, reads) = self.commands(id);
+        let wire_ms = array_load::wire_ms(config, size_kib);
+        let service_ms = array_load::service_ms(config, reads).map(|ms| ms + wire_ms);
+        match service_ms == known.service_ms {
+            true => known.clone(),
+            false => ArrayFacts { service_ms, wire_ms, ..(**known).clone() }.into(),
         }
     }
 
-    /// The mean size of the commands of a device; 0 where it has none.
-    fn size_kib(&self, id: DeviceId) -> f64 {
+    /// The mean size of the commands of a device, 0 where it has none, and the part of what they move that is read.
+    fn commands(&self, id: DeviceId) -> (f64, f64) {
         let device = &self.host.config.devices[id.index()];
         let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
         let all: Vec<usize> = (0..self.recording.len()).collect();
         let flow = self.recording.find(kind, &device.name).map(|row| Flow::of(self.recording, row));
-        flow.and_then(|flow| flow.size_kib(&all)).unwrap_or_default()
+        let of_flow = |flow: Flow<'_>| Some((flow.size_kib(&all)?, flow.read_part(&all)?));
+        flow.and_then(of_flow).unwrap_or((0.0, 1.0))
     }
 
     /// The window of the nexuses by which a device is reached, and what its commands wait for it.
@@ -429,14 +429,14 @@ impl Known<'_> {
     /// The link of a port of the host that commands of a device cross, if any does.
     fn link(&self, id: DeviceId) -> Option<HostLink> {
         let time_ms = self.mean_ms(&self.view.waits.links, id);
-        self.links.before(self.alive(id)?, (self.size_kib(id), time_ms))
+        self.links.before(self.alive(id)?, (self.commands(id).0, time_ms))
     }
 
     /// The link of a switch that they cross, if any does.
     fn switch_link(&self, id: DeviceId) -> Option<SwitchLink> {
         let waits = &self.view.waits.switches;
         let is_used = |path: PathId| waits.get(path.index()).is_some_and(|wait| wait.commands > 0);
-        let time = (self.size_kib(id), switch_ms(self.host, &self.view.waits.switches, id));
+        let time = (self.commands(id).0, switch_ms(self.host, &self.view.waits.switches, id));
         self.switches.before(self.host, (self.alive(id)?, is_used), time)
     }
 
