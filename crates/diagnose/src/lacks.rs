@@ -103,6 +103,8 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
         ("virtual disks", has_worlds && host.vdisks.is_empty()),
         (of_one.as_deref().unwrap_or_default(), of_one.is_some()),
         ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
+        ("ACTV", lacks(&|device| device.queue.actv.is_there())),
+        ("QUED", lacks(&|device| device.queue.qued.is_there())),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
         ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),
         ("reservation conflicts", lacks(&|device| device.faults.conflicts.is_there())),

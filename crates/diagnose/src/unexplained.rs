@@ -4,12 +4,12 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk,
+    Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, World,
     little, mean, number,
     observe::is_round_within,
     reaches,
     rules::{CONTRAST, EXACTLY},
-    unrest_percent,
+    span, unrest_percent,
 };
 
 /// How many times slower than another a virtual disk must be: as far as a device from others of its
@@ -32,7 +32,7 @@ pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<La
         objects.any(|object| object.name == device.flow.name)
     };
     let untold = host.busy_devices().filter(|device| !is_told(device));
-    let few = untold.filter_map(|device| few(host, device));
+    let few = untold.filter_map(|device| few(host, device).or_else(|| stalled(host, device)));
     let lack = |sentence| Lack { what: Lacking::Reason, sentence };
     if !findings.is_empty() {
         return few.map(lack).collect();
@@ -82,6 +82,37 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     };
     Some(format!(
         "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
+    ))
+}
+
+/// A VM whose commands take seconds beside others on its device that are served at once, so that the device's mean hides
+/// them.
+fn stalled(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
+    let limit = |threshold| host.limits.get(threshold);
+    let is_stall = |world: &World<'_>, s: usize| {
+        let flow = &world.flow;
+        let is_inside = flow.outstanding(s) >= Some(limit(Threshold::BusyOutstanding));
+        flow.gavg(s) >= Some(limit(Threshold::StallMs)) && is_inside
+    };
+    let of = |world: &World<'_>| {
+        let samples: Vec<usize> =
+            host.every_sample().into_iter().filter(|&s| is_stall(world, s)).collect();
+        let ms = world.flow.per_command(&samples, Flow::gavg)?;
+        (!world.is_system).then_some((samples, ms))
+    };
+    let all = device.worlds.iter().filter_map(|world| Some((world, of(world)?)));
+    let (world, (samples, ms)) = all.max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let mean_ms = device.flow.per_command(&samples, Flow::gavg)?;
+    Some(format!(
+        "{} waits {} ms a command on {} in {} of {} samples; the device's mean then, {} ms, hides it. That was {}. Its \
+         guest's log and the array's events of that time tell why.",
+        world.owner,
+        number(ms),
+        device.flow.name,
+        samples.len(),
+        host.times_ms.len(),
+        number(mean_ms),
+        span(host.begin_ms(*samples.first()?), host.times_ms[*samples.last()?])
     ))
 }
 
@@ -345,6 +376,30 @@ mod tests {
         assert!(verdict.headline.starts_with("naa.2 takes 137 ms"), "{}", verdict.headline);
         assert_eq!(beside(5.0, 9.0).outcome, Outcome::Healthy);
         assert_eq!(beside(0.3, 137.0).outcome, Outcome::Healthy);
+    }
+
+    /// 15 commands of 2.9 s in one sample of five seconds, beside 1,500 that are served at once.
+    #[test]
+    fn seconds_of_one_vm_that_the_mean_of_its_device_hides_are_no_all_clear() {
+        let of = |samples: usize, stall_ms: f64| {
+            let mut bench = Bench::new(24);
+            let device = bench.device("naa.1", 64);
+            let is_stall = move |s: usize| (10..10 + samples).contains(&s);
+            let vm = device.vm("sql");
+            vm.iops_when(move |s| if is_stall(s) { 3.0 } else { 400.0 + (s % 3) as f64 });
+            vm.davg_when(move |s| if is_stall(s) { stall_ms } else { 0.5 });
+            device.vm("web").iops_when(|s| 300.0 + (s % 4) as f64).davg(0.4);
+            judged(&bench)
+        };
+        let verdict = of(1, 2_900.0);
+        let told = "sql waits 2,900 ms a command on naa.1 in 1 of 25 samples; the device's mean then, 28.9 ms,";
+        assert!(verdict.headline.starts_with(told), "{}", verdict.headline);
+        assert_eq!(verdict.outcome, Outcome::CannotTell);
+        assert_eq!(of(1, 90.0).outcome, Outcome::Healthy);
+        // Three of them are no rate that anybody sets.
+        let three = of(3, 2_900.0);
+        assert!(three.findings.iter().all(|found| found.cause != crate::Cause::ArrayQos));
+        assert_ne!(three.outcome, Outcome::Healthy);
     }
 
     #[test]

@@ -368,9 +368,12 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
 fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool> {
     const SAME: f64 = 0.02;
     const SHORT: usize = 10;
+    /// How many times the rate of a spell of seconds was served before it for that to be a stall.
+    const MANY: f64 = 10.0;
     // A stall takes commands from the mean of a few samples.
     let rate = median(spell.samples.iter().map(|&sample| flow.rate(sample)))?;
-    let quick_ms = flow.per_command(&spell.samples, Flow::davg)? / CONTRAST;
+    let davg = flow.per_command(&spell.samples, Flow::davg)?;
+    let quick_ms = davg / CONTRAST;
     let is_quick = |&s: &usize| flow.davg(s).is_some_and(|davg| davg <= quick_ms);
     let quick: Vec<usize> = device.busy.iter().copied().filter(is_quick).collect();
     if quick.len() < LASTING && quick.iter().all(|s| spell.samples.contains(s)) {
@@ -379,7 +382,8 @@ fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool
     let quick: Vec<f64> = quick.into_iter().filter_map(|s| flow.rate(s)).collect();
     let served = median(quick.iter().copied())?;
     let is_short = SHORT * spell.samples.len() <= quick.len();
-    Some((served / rate - 1.0).abs() <= SAME || is_short && served > rate)
+    let stalls = davg >= device.limits.get(Threshold::StallMs) && served >= MANY * rate;
+    Some((served / rate - 1.0).abs() <= SAME || is_short && served > rate || stalls)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Finding> {

@@ -357,6 +357,15 @@ impl Case<'_> {
             adapter_queue::instead_of_deeper(self, device, full, finding);
             finding.caution = None;
         }
+        if let Some(told) = shared::takes_longer(self, device, &full.spell) {
+            if array_qos::applies(self, device) {
+                finding.changes.clear();
+            }
+            let look = "Look at the policy (QoS) and the tier of the volume on its array first: where they make it \
+                        slow, a deeper queue only moves the wait there.";
+            finding.changes.insert(0, changes::look(look, Vec::new()));
+            finding.do_not.insert(0, format!("Do not raise the depth before that: {told}."));
+        }
         if let Some(told) = shared::waits_elsewhere(self, device, samples) {
             finding.changes = vec![changes::look(
                 "Look at the utilization of the array first, and at its busiest volumes: a deeper queue \

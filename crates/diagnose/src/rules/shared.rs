@@ -1,9 +1,13 @@
-//! An array that several hosts share, by the names of its devices, as captures of one time show it.
+//! What stands beside a device on its array: other hosts, by the names of their devices, as captures of one time show
+//! them, and quicker devices of the same host.
 
 use levels::array_of;
 
-use super::{Case, number};
-use crate::{Device, Flow, Host, Threshold};
+use super::{
+    Case, number,
+    quick_peer::{CONTRAST, quickest},
+};
+use crate::{Device, Flow, Host, Spell, Threshold};
 
 /// Who of another host waits at the array behind a device, where the device's own commands do: what a
 /// deeper queue here gets more of the array then, those wait for. Slow is from when on the latency of a
@@ -38,6 +42,22 @@ pub(super) fn waits_elsewhere(
         })
     };
     others.find_map(waits)
+}
+
+/// What a device takes for a command beside a quick one behind the same adapters, where it is far slower and nothing tells
+/// its array: a policy or slower disks below do that, and then a deeper queue only moves the wait there.
+pub(super) fn takes_longer(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<String> {
+    let ms = device.flow.per_command(&spell.samples, Flow::davg)?;
+    let (quick, quick_ms) = quickest(case, device, spell, |_| true)?;
+    let is_far = ms >= (CONTRAST * quick_ms).max(device.limits.get(Threshold::QosMs));
+    (is_far && case.array(device).is_none()).then(|| {
+        format!(
+            "{} takes {} ms a command below the host (DAVG), {quick} beside it {}",
+            device.flow.name,
+            number(ms),
+            number(quick_ms)
+        )
+    })
 }
 
 fn long_ms(device: &Device<'_>) -> f64 {
@@ -85,6 +105,30 @@ mod tests {
         assert!(
             finding.do_not[0].contains("esx01 has 4 commands outstanding, and each takes 1.59 ms")
         );
+    }
+
+    #[test]
+    fn a_volume_far_slower_than_the_one_beside_it_is_looked_at_before_its_queue_is_deepened() {
+        let told = |quick_ms: f64| {
+            let mut bench = Bench::new(12);
+            let moves = |s: usize| 1.0 + 0.1 * (s % 3) as f64;
+            let full = bench.device("naa.1", 32);
+            full.vm("a")
+                .iops_when(move |s| 3_200.0 / moves(s))
+                .davg_when(move |s| 10.0 * moves(s))
+                .kavg(9.0);
+            bench.device("naa.2", 64).vm("b").iops_when(|s| 900.0 + (s % 3) as f64).davg(quick_ms);
+            let finding = bench.first(Cause::DeviceDepth, &Facts::default());
+            (
+                finding.changes[0].what.starts_with("Look at the policy (QoS)"),
+                finding.do_not.join(" "),
+            )
+        };
+        let (looks, not) = told(0.4);
+        let expected = "Do not raise the depth before that: naa.1 takes 10.9 ms a command below the host (DAVG), naa.2 \
+                        beside it 0.4.";
+        assert!(looks && not.contains(expected), "{not}");
+        assert!(!told(6.0).0);
     }
 
     #[test]
