@@ -495,6 +495,22 @@ pub(crate) fn stands_at(depth: u32, outstanding: f64) -> bool {
     (outstanding / f64::from(depth) - 1.0).abs() <= NEAR
 }
 
+/// Levels of load, of which those are two in which some samples of a guest stand at its driver's depth and others stay
+/// below it: more waits in the guest in the one alone.
+pub(crate) fn at_caps(mut levels: Vec<Vec<usize>>, tenant: &Tenant<'_>) -> Vec<Vec<usize>> {
+    /// Samples that are a level.
+    const LEAST: usize = 3;
+    let Some(depth) = cap(tenant, &levels) else { return levels };
+    let stands = |&s: &usize| tenant.row.outstanding(s).is_some_and(|n| stands_at(depth, n));
+    for place in (0..levels.len()).rev() {
+        let (at, below): (Vec<usize>, Vec<usize>) = levels[place].iter().partition(|s| stands(s));
+        if at.len().min(below.len()) >= LEAST {
+            levels.splice(place..=place, [below, at]);
+        }
+    }
+    levels
+}
+
 /// The depth at which it stands, when it does so in most of a level of load.
 fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
     let depths = match tenant.controller {

@@ -142,6 +142,12 @@ pub(crate) fn is_limited(settings: &[Setting], vm: &str) -> bool {
     settings.iter().any(is_its)
 }
 
+/// Whether another depth of a VM's driver is asked for.
+pub(crate) fn is_deepened(settings: &[Setting], vm: &str) -> bool {
+    let is_its = |set: &Setting| matches!(set, Setting::Pvscsi { .. }) && set.vm() == Some(vm);
+    settings.iter().any(is_its)
+}
+
 /// Its guests; those of whom nothing was measured in the window are not in it.
 pub(crate) fn guests(
     device: &mut Device<'_>,

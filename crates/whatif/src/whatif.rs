@@ -11,6 +11,7 @@ use crate::{
     beyond,
     build::{Assumed, Plan},
     bursts,
+    demand::at_caps,
     fit::Fit,
     lacks, lowered, mix, names,
     observe::{Device, Tenant, levels},
@@ -126,6 +127,9 @@ impl<'a> Model<'a> {
         }
         let is_limited = |tenant: &Tenant<'_>| scope::is_limited(&question.settings, &tenant.vm);
         let levels = levels(&devices, &busy, is_limited);
+        let tenants = devices.iter().flat_map(|device| &device.tenants);
+        let deepened = tenants.filter(|tenant| scope::is_deepened(&question.settings, &tenant.vm));
+        let levels = deepened.fold(levels, at_caps);
         let interval_s = interval_s(recording);
         let groups = groups(&devices, &busy, &question.arrays);
         let counted = vscsi::by_disk(recording, &question.vscsistats)?;
