@@ -36,6 +36,54 @@ pub(crate) fn hold_to_policies(
     }
 }
 
+/// What a VM does at most under a limit between two rates that the array held it to at different times: credit for bursts
+/// that is not spent lasts (reference `array-and-control.md`, section 6.1), so it may have the limit all the time, and wait
+/// for nothing at the array then.
+pub(crate) fn hold_to_credit(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    (vm, limit_iops): (&str, f64),
+    rows: &mut [SimulatedRow],
+) {
+    let of_vm = |vm: &str, counter| place_in(keys, (false, vm), counter);
+    for device in calibrated {
+        let Some(guest) = device.guests.iter().find(|guest| guest.vm == vm) else { continue };
+        let [least, most] =
+            [f64::min, f64::max].map(|of| guest.throttled.iter().copied().reduce(of));
+        let place = |counter| place_of(keys, &device.device, counter);
+        let (Some(own), Some(all)) = (of_vm(vm, Counter::Commands), place(Counter::Commands))
+        else {
+            continue;
+        };
+        let to = most.unwrap_or_default().min(limit_iops);
+        if least.is_none_or(|least| limit_iops <= least) {
+            continue;
+        }
+        rows[own].high = rows[own].high.max(to);
+        let mut vms: Vec<&str> = device.guests.iter().map(|guest| guest.vm.as_str()).collect();
+        vms.dedup();
+        let highs = vms.iter().filter_map(|vm| Some(rows[of_vm(vm, Counter::Commands)?].high));
+        let (was, becomes) = (rows[all].high, highs.sum::<f64>().max(rows[all].high));
+        rows[all].high = becomes;
+        let free = device.guests.iter().filter(|guest| guest.throttled_at_iops.is_none());
+        let free_ms = free.filter_map(|guest| guest.davg_ms).reduce(f64::min);
+        let inside = free_ms.map(|ms| little(rows[all].low, ms));
+        // By Little's law, of as many outstanding.
+        let gavg = place(Counter::GuestLatency);
+        let gavg_ms = gavg.map(|gavg| rows[gavg].low * was / becomes);
+        let lows = [
+            (place(Counter::DriverLatency), free_ms),
+            (place(Counter::MeanActive), inside),
+            (gavg, gavg_ms),
+        ];
+        for (place, low) in lows {
+            if let (Some(place), Some(low)) = (place, low) {
+                rows[place].low = rows[place].low.min(low);
+            }
+        }
+    }
+}
+
 /// What the array makes of commands below the rates that it holds disks to: where it counts their
 /// pieces, which come at once, one of each such disk may be waiting there (reference
 /// `array-and-control.md`, section 6.4).

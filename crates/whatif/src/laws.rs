@@ -401,6 +401,9 @@ pub(crate) fn hold_to_limit(
         hold_to_pace(keys, calibrated, limited, rows);
     }
     held::hold_to_policies(keys, calibrated, rows);
+    if let Some(most_iops) = limited.most_iops {
+        held::hold_to_credit(keys, calibrated, (limited.vm, most_iops), rows);
+    }
     for (key, row) in keys.iter().zip(rows).filter(|_| limited.may_be_none) {
         let Some(captured) = key.captured else { continue };
         let chance = key.chance + rounding + LEVEL;
