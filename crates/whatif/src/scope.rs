@@ -2,7 +2,7 @@
 
 use counters::sorted::sort;
 use counters::{DEFAULT_INTERVAL_S, EntityId, Kind};
-use knobs::{DiskName, Disks, Setting};
+use knobs::{Advanced, DiskName, Disks, Setting};
 use levels::{Measured, most_first, usual_interval_s};
 
 use crate::{
@@ -220,7 +220,8 @@ pub(crate) fn interval_s(recording: &Measured) -> f64 {
     usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S)
 }
 
-/// The devices in question: that which is named, or those of the settings and of the VMs, or all.
+/// The devices in question: that which is named, or those of the settings and of the VMs, or all of the kind that the
+/// settings act on.
 pub(crate) fn chosen(recording: &Measured, question: &Question) -> Result<Vec<EntityId>, Error> {
     let all = || {
         let of = |kind| recording.of_kind(kind).map(|(id, _)| id);
@@ -244,12 +245,52 @@ pub(crate) fn chosen(recording: &Measured, question: &Question) -> Result<Vec<En
         found.extend(devices_of(recording, vm)?);
     }
     if found.is_empty() {
+        let acts = |id: &EntityId| {
+            let kind = recording.entity(*id).kind;
+            question.settings.iter().any(|set| kind_of(set).is_none_or(|only| only == kind))
+        };
+        found.extend(all().filter(acts));
+    }
+    // A change that acts on nothing here is asked of what there is.
+    if found.is_empty() {
         found.extend(all());
     }
     found.retain(|id| recording.entities().get(id.0 as usize).is_some());
     sort(&mut found);
     found.dedup();
     Ok(found)
+}
+
+/// The only kind of device that a setting acts on; nothing where it acts on any.
+const fn kind_of(setting: &Setting) -> Option<Kind> {
+    let Setting::Advanced { option, .. } = setting else {
+        let is_driver = matches!(setting, Setting::ModuleDepth { .. });
+        return if is_driver { Some(Kind::Device) } else { None };
+    };
+    match option {
+        Advanced::NfsMaxQueueDepth => Some(Kind::NfsVolume),
+        // IOPS limits of disks on NFS count by these too, and APD is of any datastore.
+        Advanced::SchedulerWithReservation
+        | Advanced::SchedCostUnit
+        | Advanced::IdleCredit
+        | Advanced::SchedReservationBurst
+        | Advanced::ApdHandlingEnable
+        | Advanced::ApdTimeout => None,
+        Advanced::SchedNumReqOutstanding
+        | Advanced::SchedQuantum
+        | Advanced::SectorMaxDiff
+        | Advanced::SchedQControlSeqReqs
+        | Advanced::SchedQControlVmSwitches
+        | Advanced::DiskMaxIoSize
+        | Advanced::IscsiMaxIoSizeKb
+        | Advanced::QFullSampleSize
+        | Advanced::QFullThreshold
+        | Advanced::DelayOnBusy
+        | Advanced::VvolPesnro
+        | Advanced::HardwareAcceleratedLocking
+        | Advanced::HardwareAcceleratedMove
+        | Advanced::MaxHwTransferSize => Some(Kind::Device),
+    }
 }
 
 fn devices_of(recording: &Measured, vm: &str) -> Result<Vec<EntityId>, Error> {

@@ -211,3 +211,41 @@ fn a_shared_queue_deeper_than_any_dsnro_is_modelled() {
         check(&answer, &host, line);
     }
 }
+
+/// Of a host with a device and an NFS volume, those that an option acts on are modelled.
+#[test]
+fn what_acts_on_nfs_alone_or_on_devices_alone_is_asked_of_those() {
+    let beside = r#"
+[array.nas]
+servers = 8
+service = "1ms"
+[datastore.vol]
+kind = "nfs"
+array = "nas"
+[vm.files.disk."scsi0:0"]
+datastore = "vol"
+[vm.files.workload]
+threads = 4
+size = "8k"
+"#;
+    let host = HOST.replace("[datastore.ds]", "[datastore.ds]\narray = \"flash\"") + beside;
+    let recording = recorded(&host);
+    let modelled = |line: &str| {
+        let question = question(line, (recording.times_ms[0], i64::MAX), 2_000.0);
+        let facts = Facts::default();
+        let text = Model::calibrate(&recording, &facts, &question).unwrap().scenario();
+        [DEVICE, "kind = \"nfs\""].map(|what| text.contains(what))
+    };
+    for (line, expected) in [
+        ("system settings advanced set -o /NFS/MaxQueueDepth -i 8", [false, true]),
+        ("system settings advanced set -o /Disk/DiskMaxIOSize -i 128", [true, false]),
+        ("system settings advanced set -o /Disk/SchedQControlVMSwitches -i 0", [true, false]),
+        ("system settings advanced set -o /Disk/SchedCostUnit -i 4096", [true, true]),
+        ("system settings advanced set -o /Misc/APDTimeout -i 20", [true, true]),
+        ("system module parameters set -m qlnativefc -p ql2xmaxqdepth=16", [true, false]),
+    ] {
+        assert_eq!(modelled(line), expected, "{line}");
+    }
+    // A host without such volumes is asked of what it has.
+    assert!(ask(HOST, "system settings advanced set -o /NFS/MaxQueueDepth -i 8").is_ok());
+}
