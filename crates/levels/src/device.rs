@@ -6,10 +6,11 @@
 //! QAVG of a path covers path and adapter alone, so the device queue's wait is QAVG of the device
 //! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
 
-use counters::{Counter, EntityId, Kind};
+use counters::{Counter, EntityId, Kind, interval_s};
 
 use crate::{
-    Column, Flow, Level, LevelKind, Measured, Queue, Tenant, Vdisk, little,
+    Column, Flow, Level, LevelKind, Measured, Queue, Tenant, Vdisk,
+    flow::{inside, little},
     numbers::{mean, weighted_mean},
     series::usual,
     tenants,
@@ -53,18 +54,18 @@ pub struct DeviceView<'a> {
 type Figure<'a> = fn(&Flow<'a>, usize) -> Option<f64>;
 
 impl<'a> DeviceView<'a> {
-    /// A device over those of `samples` in which it has commands.
+    /// A device over those of `samples`, which are in order, in which it has commands.
     #[must_use]
-    pub fn new(recording: &'a Measured, device: EntityId, mut samples: Vec<usize>) -> Self {
+    pub fn new(recording: &'a Measured, device: EntityId, samples: Vec<usize>) -> Self {
         let flow = Flow::of(recording, device);
-        samples.retain(|&sample| flow.rate(sample) > Some(0.0));
+        let samples = with_commands(&recording.times_ms, &flow, samples);
         let iops = flow.mean_rate(&samples).unwrap_or_default();
         let paths = recording.of_kind(Kind::Path).filter(|(_, path)| path.device == Some(device));
         let paths = paths.map(|(id, _)| Flow::of(recording, id)).collect();
         Self { recording, device, flow, paths, samples, iops }
     }
 
-    /// The samples with commands.
+    /// The samples with commands, be it that none of them completes.
     #[must_use]
     pub fn samples(&self) -> &[usize] {
         &self.samples
@@ -98,12 +99,14 @@ impl<'a> DeviceView<'a> {
         known.retain(|disk| disk.guest_queued.is_there());
         let is_known = !known.is_empty();
         let rate = sum(&|disk, sample| disk.rate(sample), &all).unwrap_or_default();
-        let waited = |disk: &Vdisk<'a>, s| Some(disk.rate(s)? * disk.guest_wait.at(s)?);
+        let waited = |disk: &Vdisk<'a>, s| inside(disk.rate(s), || disk.guest_wait.at(s));
         let names: Vec<&str> = disks.iter().map(|disk| disk.name).collect();
         let guest = Queue {
             name: if is_known { "in the VMs" } else { "not seen by esxtop" }.into(),
             waiting: sum(&|disk, s| disk.guest_queued.at(s), &known).filter(|_| is_known),
-            ms: sum(&waited, &known).filter(|_| is_known && rate > 0.0).map(|time| time / rate),
+            ms: sum(&waited, &known)
+                .filter(|_| is_known && rate > 0.0)
+                .map(|all| 1_000.0 * all / rate),
             iops: rate,
             ..Queue::default()
         };
@@ -245,6 +248,28 @@ impl<'a> DeviceView<'a> {
     }
 }
 
+/// Those of some samples in which a device has commands. What completes after a sample without completions was in it
+/// where it took that long: left out, it would stand in the mean for longer than it was there.
+fn with_commands(times_ms: &[i64], flow: &Flow<'_>, samples: Vec<usize>) -> Vec<usize> {
+    let mut since_ms = f64::INFINITY;
+    let has_commands = |&sample: &usize| {
+        let to_ms = times_ms[sample] as f64;
+        let length_ms = 1_000.0 * interval_s(times_ms, sample).unwrap_or_default();
+        match flow.rate(sample) {
+            Some(rate) if rate > 0.0 => {
+                let took_ms = flow.gavg(sample).unwrap_or_default();
+                since_ms = since_ms.min(to_ms - length_ms - took_ms);
+                true
+            }
+            Some(_) => since_ms <= to_ms - length_ms / 2.0,
+            None => false,
+        }
+    };
+    let mut kept: Vec<usize> = samples.into_iter().rev().filter(has_commands).collect();
+    kept.reverse();
+    kept
+}
+
 /// One name, or how many there are.
 fn some_of(names: &[&str], noun: &str) -> String {
     match names {
@@ -286,5 +311,33 @@ mod tests {
                 assert_eq!((queue.ms, queue.waiting), (Some(waits), Some(waits)), "{level:?}");
             }
         }
+    }
+
+    /// 8 commands wait 4 s each and complete together, a second in five: 8 a second then, 1.6 in the mean, of which 6.4
+    /// are inside. A sample that nobody's command reaches back to is one at rest.
+    #[test]
+    fn samples_in_which_nothing_completes_count_where_commands_are_held_in_them() {
+        let of = |kernel_ms: f64| {
+            let mut recording = Recording::new("esx".into());
+            recording.times_ms = (0..20).map(|sample| 1_000 * sample).collect();
+            let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+            let world = Entity { device: Some(device), ..Entity::new(Kind::World, "1".into()) };
+            let world = recording.add_entity(world);
+            let at_end =
+                |value: f64| (0..20).map(|s| if s % 5 == 4 { value } else { 0.0 }).collect();
+            for row in [device, world] {
+                recording.set_column(row, Counter::Commands, at_end(8.0));
+                recording.set_column(row, Counter::KernelLatency, at_end(kernel_ms));
+                for counter in [Counter::DriverLatency, Counter::QueueLatency] {
+                    recording.set_column(row, counter, at_end(0.0));
+                }
+            }
+            let recording = Measured::of(recording);
+            let view = DeviceView::new(&recording, device, (0..20).collect());
+            let world = view.levels(None).swap_remove(0).queues.swap_remove(0);
+            (view.samples().len(), world.ms, world.waiting)
+        };
+        assert_eq!(of(4_000.0), (20, Some(4_000.0), Some(6.4)));
+        assert_eq!(of(4.0), (4, Some(4.0), Some(0.032)));
     }
 }
