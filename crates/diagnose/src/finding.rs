@@ -101,6 +101,10 @@ pub struct Evidence {
 impl Evidence {
     /// The label of what a virtual disk takes, which esxtop has no name for.
     pub(crate) const AT_DISK: &str = "latency at the virtual adapter";
+    /// That of the paths which a device had left while others of it were lost.
+    pub(crate) const PATHS_LEFT: &str = "paths left meanwhile";
+    /// That of the samples with load since lost paths are back; no evidence where they are not.
+    pub(crate) const PATHS_BACK: &str = "samples since it is back";
 
     pub(crate) fn new(label: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { label: label.into(), value, unit }

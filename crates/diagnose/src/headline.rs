@@ -282,10 +282,11 @@ fn of_finding(finding: &Finding) -> String {
     };
     let is_sure = finding.confidence >= SURE_ENOUGH;
     if finding.cause == Cause::PathDown && finding.sufferers.is_empty() && is_sure {
-        return format!(
-            "{place}: {}, redundancy is gone; nobody is slower.",
-            finding.cause.title()
-        );
+        let (title, (paths, is_back)) = (finding.cause.title(), paths(finding));
+        let when = if is_back { when(finding) } else { String::new() };
+        return with_room(&when, |when| {
+            format!("{place}: {title}{when}{paths}; nobody is slower.")
+        });
     }
     let all_ms = finding.sufferers.iter().filter_map(|party| party.gavg_ms.filter(|ms| *ms > 0.0));
     let cost = all_ms.clone().reduce(f64::max);
@@ -308,9 +309,22 @@ fn of_finding(finding: &Finding) -> String {
         _ => String::new(),
     };
     let (title, cost) = (finding.cause.title(), cost.unwrap_or_default());
-    let line = |when: &str| format!("{place}: {title}{rate}{cost}{when}{sure}.");
-    // Where there is no room for it, the finding itself says when.
-    let whole = line(&when);
+    with_room(&when, |when| format!("{place}: {title}{rate}{cost}{when}{sure}."))
+}
+
+/// What is left of the paths of a device, or that it has all of them again, and whether it has.
+fn paths(finding: &Finding) -> (String, bool) {
+    let figure = |label| finding.evidence.iter().find(|each| each.label == label);
+    match figure(Evidence::PATHS_LEFT) {
+        _ if figure(Evidence::PATHS_BACK).is_some() => (", and is back".into(), true),
+        Some(left) if left.value > 1.0 => (format!(", {} are left", number(left.value)), false),
+        _ => (", redundancy is gone".into(), false),
+    }
+}
+
+/// A line with when it was so; where there is no room for that, the finding itself says when.
+fn with_room(when: &str, line: impl Fn(&str) -> String) -> String {
+    let whole = line(when);
     if whole.chars().count() <= TICKET_LINE { whole } else { line("") }
 }
 

@@ -25,6 +25,7 @@ mod knee;
 mod known_wait;
 mod less_load;
 mod line_rate;
+mod lost_path;
 mod newcomer;
 mod noisy_neighbour;
 mod one_step;

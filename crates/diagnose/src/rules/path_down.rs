@@ -11,7 +11,9 @@
 use counters::Counter;
 
 use super::{
-    ALIKE, Case, Rank, Rule, changes, number,
+    ALIKE, Case, Rank, Rule, changes,
+    lost_path::{LASTING, Lost, Rest, carries, outages},
+    number,
     path_thrash::{self, MANY, commands},
     silence,
 };
@@ -31,8 +33,6 @@ pub(super) const RULE: Rule = Rule {
 /// meanwhile, whose load varies.
 const TURNS: f64 = 3.0;
 const TURNS_OF_OTHERS: f64 = 2.0;
-/// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
-const LASTING: usize = 2;
 
 /// The plug-in that may go by latency, and the one that goes by its first path wherever a volume is.
 const ROUND_ROBIN: &str = "VMW_PSP_RR";
@@ -48,15 +48,6 @@ fn rank(finding: &Finding) -> Rank {
         true => Rank::Fault,
         false => Rank::Wait,
     }
-}
-
-/// A path that carries nothing any more, and since when.
-struct Lost<'a> {
-    device: &'a Device<'a>,
-    path: &'a Path<'a>,
-    spell: Spell,
-    /// Whether it is known to be down.
-    is_known: bool,
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -90,7 +81,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             [Lost { is_known: true, device, .. }, ..] => {
                 findings.extend(dead(case, device, of_device));
             }
-            inferred => findings.extend(inferred.iter().filter_map(|lost| judge(case, lost))),
+            inferred => {
+                findings.extend(inferred.iter().filter_map(|lost| judge(case, lost, inferred)));
+            }
         }
     }
     findings
@@ -133,8 +126,14 @@ fn lost_adapter(case: &Case<'_>, adapter: &Adapter<'_>, its: &[Lost<'_>]) -> Opt
     ])
     .collect();
     finding.confidence = if its.iter().all(|lost| lost.is_known) { 0.99 } else { 0.85 };
+    let left = |device: &&Device<'_>| {
+        let lost = its.iter().filter(|lost| lost.device.id == device.id).count();
+        device.paths.len().saturating_sub(lost)
+    };
+    let rest = Rest::of(case, devices.iter().map(left).min().unwrap_or_default(), its);
+    finding.sentence.push_str(&rest.told());
     finding.sentence.push_str(&unfound(case, its));
-    advise(case, &mut finding, &devices, &spell);
+    advise(case, &mut finding, &devices, &spell, rest);
     Some(finding)
 }
 
@@ -164,7 +163,7 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     let Lost { path, spell, .. } = dead.first()?;
     let mut finding = case.finding(Cause::PathDown, path.object(), spell);
     let rate = device.flow.mean_rate(&spell.samples)?;
-    let Course { is_over, at_once, told } = Course::of(case, device, dead);
+    let Course { is_over, at_once, told } = Course::of(case, dead);
     let left = all.saturating_sub(at_once);
     let be = |many: usize| match (many, is_over) {
         (1, false) => "is",
@@ -196,7 +195,7 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     finding.confidence = 0.99;
     finding.sentence.push_str(&told);
     finding.sentence.push_str(&unfound(case, dead));
-    advise(case, &mut finding, &[device], spell);
+    advise(case, &mut finding, &[device], spell, Rest::of(case, left, dead));
     Some(finding)
 }
 
@@ -234,11 +233,8 @@ struct Course {
 }
 
 impl Course {
-    fn of(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Self {
-        let paths = case.facts.device(device.flow.name).paths.as_ref();
-        let known = paths.and_then(|paths| paths.dead.as_ref());
-        let outages = |lost: &Lost<'_>| Some(known?.get(lost.path.flow.name)?.as_slice());
-        let of_all: Vec<&[(i64, i64)]> = dead.iter().filter_map(outages).collect();
+    fn of(case: &Case<'_>, dead: &[Lost<'_>]) -> Self {
+        let of_all: Vec<_> = dead.iter().filter_map(|lost| outages(case, lost)).collect();
         let end = case.host.times_ms.last().copied().unwrap_or_default();
         let is_over = of_all.iter().copied().flatten().all(|outage| outage.1 < end);
         let is_down = |path: &[(i64, i64)], at| path.iter().any(|o| o.0 <= at && at < o.1);
@@ -253,14 +249,6 @@ impl Course {
         };
         Self { is_over, at_once: at_once.unwrap_or(dead.len()), told }
     }
-}
-
-/// Whether a path carries commands of its device: a number that is far more than the device does is none
-/// of them, whatever else of its row bears it out.
-fn carries(device: &Device<'_>, path: &Path<'_>, sample: usize) -> bool {
-    const FAR_MORE: f64 = 2.0;
-    let most = device.flow.rate(sample).map_or(f64::INFINITY, |all| FAR_MORE * all);
-    path.flow.rate(sample).is_some_and(|rate| rate > 0.0 && rate <= most)
 }
 
 /// The longest time without a command on the path, where it is longer than a turn of the others.
@@ -317,7 +305,8 @@ fn longest_turn(
     (shared >= TURNS && shared >= MOSTLY * before.len() as f64).then_some(longest + sample)
 }
 
-fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
+/// The finding about a path that is inferred to be lost, of `all` such ones of its device.
+fn judge(case: &Case<'_>, lost: &Lost<'_>, all: &[Lost<'_>]) -> Option<Finding> {
     let Lost { device, path, spell, .. } = lost;
     let name = device.flow.name;
     let before: Vec<usize> =
@@ -333,6 +322,11 @@ fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
         number(rate),
         number(rate_since)
     );
+    let is_lost =
+        |other: &&Lost<'_>| other.spell.samples.iter().any(|sample| spell.samples.contains(sample));
+    let left = device.paths.len().saturating_sub(all.iter().filter(is_lost).count());
+    let rest = Rest::of(case, left, std::slice::from_ref(lost));
+    finding.sentence.push_str(&rest.told());
     finding.evidence = vec![
         Evidence::new("commands per second on the path, before", rate, "1/s"),
         Evidence::new("on the device, before", rate_before, "1/s"),
@@ -342,15 +336,17 @@ fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
     let faults = [device.faults.failed, device.faults.aborts];
     let any_failed = faults.iter().any(|rates| rates.over(&spell.samples).any(|rate| rate > 0.0));
     finding.confidence = if any_failed { 0.85 } else { 0.7 };
-    finding.raise_confidence = vec![format!(
-        "\"State: dead\" in `esxcli storage core path list -d {}`",
-        changes::shell(name)
-    )];
+    // What is back is dead no more.
+    if rest.since.is_none() {
+        let device = changes::shell(name);
+        let sign = format!("\"State: dead\" in `esxcli storage core path list -d {device}`");
+        finding.raise_confidence.push(sign);
+    }
     let whole = carried_all(lost, &before);
     let by_latency = left_by_latency(case, lost, &before, whole);
     match by_latency.or_else(|| followed(case, lost, whole)).filter(|_| !any_failed) {
         Some(left) => leave(&mut finding, device, &left),
-        None => advise(case, &mut finding, &[device], spell),
+        None => advise(case, &mut finding, &[device], spell, rest),
     }
     Some(finding)
 }
@@ -477,22 +473,39 @@ fn before(device: &Device<'_>, spell: &Spell) -> Vec<usize> {
 }
 
 /// Who is concerned by lost paths of some devices, and what to do.
-fn advise(case: &Case<'_>, finding: &mut Finding, devices: &[&Device<'_>], spell: &Spell) {
+fn advise(
+    case: &Case<'_>,
+    finding: &mut Finding,
+    devices: &[&Device<'_>],
+    spell: &Spell,
+    Rest { left, since }: Rest,
+) {
     const SHOWN: usize = 5;
     finding.sufferers = devices.iter().flat_map(|device| slower(case, device, spell)).collect();
     finding.standing = devices.iter().filter_map(|device| standing(case, device, spell)).sum();
     if finding.sufferers.is_empty() {
-        finding.sentence.push_str(" Redundancy is lost; nobody is slower for it.");
+        finding.sentence.push_str(match (since, left) {
+            (Some(_), _) => " Nobody was slower for it.",
+            (None, 0 | 1) => " Redundancy is lost; nobody is slower for it.",
+            (None, _) => " Nobody is slower for it.",
+        });
     }
+    finding.evidence.push(Evidence::new(Evidence::PATHS_LEFT, left as f64, ""));
+    let is_back = since.is_some();
+    let since = since.map(|since| Evidence::new(Evidence::PATHS_BACK, since as f64, ""));
+    finding.evidence.extend(since);
     let list = |device: &&Device<'_>| {
         format!("esxcli storage core path list -d {}", changes::shell(device.flow.name))
     };
     let mut lines: Vec<String> = devices.iter().take(SHOWN).map(list).collect();
     lines.push("esxcli storage core adapter list".into());
-    finding.changes = vec![changes::look(
-        "See whether the path is dead, and why: cable, port, zoning, array controller.",
-        lines,
-    )];
+    let what = match is_back {
+        true => {
+            "See why the path was lost, for it may be again: cable, port, zoning, array controller."
+        }
+        false => "See whether the path is dead, and why: cable, port, zoning, array controller.",
+    };
+    finding.changes = vec![changes::look(what, lines)];
     finding.do_not = vec![
         "Do not raise queue depths to make up for it: the remaining paths carry everything already."
             .into(),
@@ -516,6 +529,40 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at.name, "vmhba1:C0:T0:L0");
+    }
+
+    /// Of four paths one or three are lost in samples of 20, for good or for a while.
+    #[test]
+    fn a_path_that_is_back_is_told_so_and_redundancy_is_gone_only_where_it_is() {
+        let told = |paths: usize, lost: usize, until: usize| {
+            let mut bench = Bench::new(20);
+            bench.paths(paths).path_share(move |path, sample| match (6..until).contains(&sample) {
+                true if path < lost => 0.0,
+                true => 1.0 / (paths - lost) as f64,
+                false => 1.0 / paths as f64,
+            });
+            bench.device("naa.1", 64).vm("a").iops_when(|s| 2_000.0 + (s % 3) as f64).davg(0.5);
+            let verdict = bench.diagnose(&Default::default(), &Facts::default());
+            assert_eq!(verdict.findings[0].cause, Cause::PathDown);
+            (verdict.headline, verdict.findings[0].sentence.clone())
+        };
+        let line = |rest: &str| format!("vmhba1:C0:T0:L0: Path lost{rest}; nobody is slower.");
+        for (paths, lost, until, headline, sentence) in [
+            (2, 1, 20, ", redundancy is gone", " Redundancy is lost; nobody is slower for it."),
+            (4, 1, 20, ", 3 are left", " Nobody is slower for it."),
+            (4, 3, 20, ", redundancy is gone", " Redundancy is lost; nobody is slower for it."),
+            (
+                2,
+                1,
+                13,
+                " in 7 of 20 samples, and is back",
+                " It is back since then, for the last 7 samples with load. Nobody was slower for it.",
+            ),
+        ] {
+            let (first, told) = told(paths, lost, until);
+            assert_eq!(first, line(headline));
+            assert!(told.ends_with(sentence), "{told}");
+        }
     }
 
     /// Whatever somebody waits for goes before a path that nobody misses: 31 of 32 threads wait for one slot, 5 ms each.
