@@ -317,7 +317,9 @@ fn paths(finding: &Finding) -> (String, bool) {
     let figure = |label| finding.evidence.iter().find(|each| each.label == label);
     match figure(Evidence::PATHS_LEFT) {
         _ if figure(Evidence::PATHS_BACK).is_some() => (", and is back".into(), true),
-        Some(left) if left.value > 1.0 => (format!(", {} are left", number(left.value)), false),
+        Some(left) if left.value > 1.0 => {
+            (format!(", {} paths are left", number(left.value)), false)
+        }
         _ => (", redundancy is gone".into(), false),
     }
 }

@@ -549,7 +549,7 @@ mod tests {
         let line = |rest: &str| format!("vmhba1:C0:T0:L0: Path lost{rest}; nobody is slower.");
         for (paths, lost, until, headline, sentence) in [
             (2, 1, 20, ", redundancy is gone", " Redundancy is lost; nobody is slower for it."),
-            (4, 1, 20, ", 3 are left", " Nobody is slower for it."),
+            (4, 1, 20, ", 3 paths are left", " Nobody is slower for it."),
             (4, 3, 20, ", redundancy is gone", " Redundancy is lost; nobody is slower for it."),
             (
                 2,
