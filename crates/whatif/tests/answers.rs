@@ -96,30 +96,6 @@ fn a_steady_load_tells_nothing_of_the_knee_and_the_answer_says_so() {
     assert!(answer.simulated.doubts[0].contains("quiet hour"), "{:?}", answer.simulated.doubts);
 }
 
-/// 56 threads that need no more than the driver's 64, and then 150 that do, of which 86 wait in the guest.
-#[test]
-fn what_waits_in_a_guest_in_a_part_of_the_time_is_no_load_that_gains_nothing() {
-    let text = host(
-        128,
-        "[[workload]]\nvm = \"sql\"\nname = \"a\"\nthreads = 8\nstop = \"20s\"\n\
-         [[workload]]\nvm = \"sql\"\nname = \"b\"\nthreads = 56\nstart = \"20s\"\nstop = \"40s\"\n\
-         [[workload]]\nvm = \"sql\"\nname = \"c\"\nthreads = 150\nstart = \"40s\"\n",
-    );
-    let text = text.replace("MaxQueueDepth=254", "MaxQueueDepth=64").replace("= 64\n", "= 16\n");
-    let line = "sql: RequestRingPages=32,MaxQueueDepth=254";
-    let answer = ask(&text, line).unwrap();
-    let after = changed(&text, line);
-    let id = after.find(Kind::Device, DEVICE).expect("it is there");
-    let [rates, ms] = [Counter::Commands, Counter::GuestLatency]
-        .map(|counter| after.series(id, counter).expect("a column"));
-    let inside: f64 = rates.iter().zip(ms).map(|(rate, ms)| rate * ms).sum();
-    let truth_ms = inside / rates.iter().sum::<f64>();
-    let gavg = &answer.simulated.rows[1];
-    assert_eq!((gavg.object.as_str(), gavg.counter), (DEVICE, "GAVG/cmd"));
-    assert!(truth_ms > 1.3 * gavg.today, "{truth_ms} {}", gavg.today);
-    holds((gavg.low, gavg.high), truth_ms);
-}
-
 /// A quiet time of other commands, and then threads behind a full queue.
 fn quiet_then_full(threads: u32) -> String {
     format!(

@@ -277,3 +277,29 @@ fn a_quiet_hour_of_reads_is_no_like_load_of_one_with_an_eighth_of_writes() {
     let truth = after(&text, &depth(6));
     assert!(low <= truth && truth <= high, "{low} to {high}, {truth}");
 }
+
+/// 56 threads that need no more than the driver's 64, and then 150 that do, of which 86 wait in the guest.
+#[test]
+fn what_waits_in_a_guest_in_a_part_of_the_time_is_no_load_that_gains_nothing() {
+    let loads =
+        [(8, "stop = \"20s\""), (56, "start = \"20s\"\nstop = \"40s\""), (150, "start = \"40s\"")];
+    let loads = loads.map(|(threads, times)| {
+        format!("[[workload]]\nvm = \"sql\"\nname = \"{threads}\"\nthreads = {threads}\n{times}\n")
+    });
+    let text = host("servers = 16\nservice = \"2ms\"", 128, &loads.concat());
+    let text = text.replace("MaxQueueDepth=254", "MaxQueueDepth=64");
+    let line = "sql: RequestRingPages=32,MaxQueueDepth=254";
+    let answer = ask(&recorded(&scenario(&text)), [0, 29], line);
+    let mut changed = scenario(&text);
+    changed.set(line).expect("a setting");
+    let after = recorded(&changed);
+    let id = after.find(Kind::Device, DEVICE).expect("it is there");
+    let [rates, ms] = [Counter::Commands, Counter::GuestLatency]
+        .map(|counter| after.series(id, counter).expect("a column"));
+    let inside: f64 = rates.iter().zip(ms).map(|(rate, ms)| rate * ms).sum();
+    let truth_ms = inside / rates.iter().sum::<f64>();
+    let gavg = &answer.simulated.rows[1];
+    assert_eq!((gavg.object.as_str(), gavg.counter), (DEVICE, "GAVG/cmd"));
+    assert!(truth_ms > 1.3 * gavg.today, "{truth_ms} {}", gavg.today);
+    assert!(gavg.low <= truth_ms && truth_ms <= gavg.high, "{gavg:?}, {truth_ms}");
+}
