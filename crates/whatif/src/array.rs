@@ -132,7 +132,8 @@ impl ArrayCalibration {
         let [by_chance, chance] = chance(points);
         // What chance moves from one interval to the next moves the latency too, by Little's law: that is no
         // sign that the one follows the other.
-        let mut groups = if by_chance >= CHANCE { vec![merged(points)] } else { groups(points) };
+        let is_one = by_chance >= CHANCE && !are_levels(points);
+        let mut groups = if is_one { vec![merged(points)] } else { groups(points) };
         // A rate that stands still is that of the limits then, and no sign that the array gives no more.
         if is_paced && is_still(&groups) {
             groups = vec![merged(points)];
@@ -447,6 +448,25 @@ fn chance(points: &[Point]) -> [f64; 2] {
         steps.zip(all).filter(|(_, all)| *all > 0.0).map_or(0.0, |(steps, all)| steps / all)
     };
     [mean(steps()), usual].map(part)
+}
+
+/// Whether the commands outstanding are of a few loads far apart, whichever comes after which: what chance moves is of
+/// all numbers between.
+fn are_levels(points: &[Point]) -> bool {
+    /// Intervals that are a load.
+    const LEAST: usize = 3;
+    /// Part of the variance that is left within the loads.
+    const WITHIN: f64 = 0.05;
+    let mut logs: Vec<f64> = points.iter().map(|point| point.outstanding.max(1e-9).ln()).collect();
+    sort_by(&mut logs, f64::total_cmp);
+    let squares = |logs: &[f64]| {
+        let middle = logs.iter().sum::<f64>() / logs.len() as f64;
+        logs.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
+    };
+    let loads: Vec<&[f64]> = logs.chunk_by(|a, b| b - a < VARIATION.ln()).collect();
+    loads.len() > 1
+        && loads.iter().all(|load| load.len() >= LEAST)
+        && loads.iter().map(|load| squares(load)).sum::<f64>() <= WITHIN * squares(&logs)
 }
 
 /// Whether the rate of groups stands still.

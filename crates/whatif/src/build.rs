@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{
-    Advanced, DSNRO, DiskName, Driver, GuestName, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
-    PVSCSI_RING_PAGES_MAX, Setting, Transport, Version, disk_depths, limits_of,
+    Advanced, Allocation, DSNRO, DiskName, Driver, GuestName, GuestOs, GuestSystem,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Setting, Transport, Version, disk_depths, limits_of,
 };
 
 use crate::{
@@ -576,6 +576,15 @@ impl Plan<'_> {
         }
         if let Some(level) = disk.policy {
             let _ = writeln!(out, "qos = \"{}\"", policy(disk.device, disk.tenant, level));
+        }
+        // Those of a VM on a device are the sum of its disks' there.
+        let shares = |world: &Row<'_>| {
+            let count = own.iter().filter(|other| other.device == disk.device).count();
+            let shares = (world.shares(&self.window())? / count as f64).round() as u32;
+            Allocation::SHARES.contains(&shares).then_some(shares)
+        };
+        if let Some(shares) = device.tenants[disk.tenant].world.as_ref().and_then(shares) {
+            let _ = writeln!(out, "shares = {shares}");
         }
         let asked = self.limits.iter().rfind(|(name, _)| is_meant(name, disk.guest));
         let (limit, why) = match asked {

@@ -6,7 +6,7 @@ use capture::VscsiHistogram;
 use counters::Metric;
 use knobs::default_cost_unit_kib;
 
-use crate::rows::Row;
+use crate::rows::{READS_APART, Row};
 
 /// KiB that all sizes are whole numbers of.
 const SECTOR_KIB: f64 = 0.5;
@@ -17,6 +17,22 @@ pub(crate) const SIZE_KIB: f64 = 4.0;
 /// Reads of the same size that a write costs an array at most: behind RAID-6 (reference `array-and-control.md`,
 /// section 7.2).
 pub(crate) const WRITE_MOST: f64 = 6.0;
+
+/// What a write costs at least beside a read of the same size, where a cache answers it.
+pub(crate) const WRITE_LEAST: f64 = 0.1;
+
+/// What a command of `own` costs an array at most in some samples, as a factor of what one of `other` does: by its
+/// data, and where parts of writes differ, by what these may cost.
+pub(crate) fn most_beside(own: &Row<'_>, other: &Row<'_>, samples: &[usize]) -> f64 {
+    let of = |each: &dyn Fn(&Row<'_>) -> Option<f64>| each(own).zip(each(other));
+    let by_size = of(&|row| row.size_kib(samples)).map_or(1.0, |(own, other)| own / other);
+    let by_reads = match of(&|row| row.read_share(samples)).map(|(own, other)| own - other) {
+        Some(apart) if apart < -READS_APART => WRITE_MOST,
+        Some(apart) if apart > READS_APART => 1.0 / WRITE_LEAST,
+        _ => 1.0,
+    };
+    by_size.max(1.0) * by_reads
+}
 
 /// The size of the commands that stand for others: whole sectors, up to what an adapter passes.
 pub(crate) fn size_kib(mean_kib: Option<f64>) -> f64 {

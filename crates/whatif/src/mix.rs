@@ -12,7 +12,7 @@ use levels::weighted_mean;
 use crate::{
     DeviceCalibration, GuestCalibration, Habit,
     answer::Run,
-    cost::{SIZE_KIB, WRITE_MOST},
+    cost::{SIZE_KIB, WRITE_LEAST, WRITE_MOST},
     observe::{Device, RATE_MIN},
     rows::{READS_APART, Row, SIZES_APART},
     run::Key,
@@ -20,7 +20,8 @@ use crate::{
 
 /// What a write may cost beside a read of the same size: next to nothing where a cache answers it, up to that
 /// behind RAID-6.
-const WRITES: [f64; 12] = [0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 1.5, 2.25, 3.0, 4.0, 5.0, WRITE_MOST];
+const WRITES: [f64; 12] =
+    [WRITE_LEAST, 0.15, 0.25, 0.4, 0.65, 1.0, 1.5, 2.25, 3.0, 4.0, 5.0, WRITE_MOST];
 /// The part of the cost that does not go by the bytes: none behind a link, all behind spindles.
 const FIXED: [f64; 8] = [0.0, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0];
 /// By how much the work of an array differs all the same, as a factor, where the commands of another sample do.

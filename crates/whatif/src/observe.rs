@@ -7,7 +7,10 @@ use knobs::{CONFLICT_RETRY_NS, DSNRO, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
 use crate::flaps;
-use crate::rows::{Figure, READS_APART, ROUNDING_MS, Row, SIZES_APART};
+use crate::{
+    cost,
+    rows::{Figure, READS_APART, ROUNDING_MS, Row, SIZES_APART},
+};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;
@@ -520,13 +523,20 @@ impl<'a> Device<'a> {
     }
 
     /// Whether the array takes much longer for a tenant than for the other VMs, as it does for one that
-    /// it holds to a rate.
+    /// it holds to a rate, and for longer than its commands may cost beside theirs.
     pub(crate) fn is_held(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {
         /// How much longer.
         const LONGER: f64 = 3.0;
-        let own = tenant.world.as_ref().and_then(|world| world.per_command(samples, Row::davg));
-        let others = self.of_others(tenant, samples, Row::davg).filter(|ms| *ms > 0.0);
-        own.zip(others).is_some_and(|(own, others)| own >= LONGER * others)
+        let Some(own) = &tenant.world else { return false };
+        let others = self.tenants.iter().filter(|other| other.vm != tenant.vm);
+        let quick = others.filter_map(|other| other.world.as_ref()).map(|other| {
+            let dearer = cost::most_beside(own, other, samples);
+            Some((dearer * other.per_command(samples, Row::davg)?, other.mean_rate(samples)?))
+        });
+        let quick = weighted_mean(quick).filter(|ms| *ms > 0.0);
+        own.per_command(samples, Row::davg)
+            .zip(quick)
+            .is_some_and(|(own, others)| own >= LONGER * others)
     }
 
     /// Commands at the array while there are any: where commands wait although the mean leaves

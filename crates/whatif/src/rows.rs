@@ -26,6 +26,7 @@ pub(crate) struct Row<'a> {
     reads: Column<'a>,
     actv: Column<'a>,
     qued: Column<'a>,
+    shares: Column<'a>,
 }
 
 /// A number of a row in a sample.
@@ -40,6 +41,7 @@ impl<'a> Row<'a> {
             reads: Column::of(recording, id, Counter::Reads),
             actv: Column::of(recording, id, Counter::ActiveCommands),
             qued: Column::of(recording, id, Counter::QueuedCommands),
+            shares: Column::of(recording, id, Counter::Shares),
         }
     }
 
@@ -60,6 +62,11 @@ impl<'a> Row<'a> {
     /// Commands at the instant of the sample, with a slot or waiting for one.
     pub(crate) fn present(&self, sample: usize) -> Option<f64> {
         Some(self.actv.at(sample)? + self.qued.at(sample)?)
+    }
+
+    /// The shares of a world on its device, where the recording has them.
+    pub(crate) fn shares(&self, samples: &[usize]) -> Option<f64> {
+        self.mean(samples, |row, sample| row.shares.at(sample))
     }
 
     /// Milliseconds from the virtual adapter on; none without commands.
