@@ -1,5 +1,5 @@
-//! Two devices of one array, and what a change of one does to the other: loads that come in levels under a limit, and
-//! devices of which no row tells whether they feel each other. The truth is the same host with the change.
+//! VMs beside each other, on one device or on two of one array, and what a change of one does to the other: loads that
+//! come in levels, commands that cost more than others, shares, and devices of which no row tells whether they feel each other. The truth is the same host with the change.
 
 #[path = "common/asked.rs"]
 mod asked;
@@ -108,4 +108,45 @@ fn devices_of_one_array_that_no_row_shows_apart_may_feel_each_other() {
     for line in [&line, &line.replace("64", "8"), "sql: DiskLimitIOPerSecond 3000"] {
         check(&text, 11, line);
     }
+}
+
+#[test]
+fn loads_that_take_turns_are_levels() {
+    // 7 threads, and 57 more in every second sample.
+    let array =
+        "curve = [[1, \"0.5ms\"], [16, \"0.8ms\"], [64, \"2.4ms\"]]\nspread = \"exponential\"";
+    let turns: Vec<String> = (0..15)
+        .map(|turn| {
+            format!("threads = 57\nstart = \"{}s\"\nstop = \"{}s\"", 4 * turn + 2, 4 * turn + 4)
+        })
+        .collect();
+    let mut loads = vec![("sql", "threads = 7"), ("app", "threads = 8")];
+    loads.extend(turns.iter().map(|turn| ("sql", turn.as_str())));
+    let line = format!("storage core device set -d {} -O 32", DEVICES[0]);
+    let answer = check(
+        &host(array, &loads).replace("[datastore.ds]", "[datastore.ds]\ndsnro = 64"),
+        0,
+        &line,
+    );
+    let [least, most] = answer.arrays[0].outstanding;
+    assert!(most >= 4.0 * least, "{answer:?}");
+}
+
+#[test]
+fn what_costs_more_by_its_size_is_held_by_no_policy() {
+    // 256 KiB always take 15.8 ms, 32 times as long as 8 KiB would, so that their rate stands as still as a policy's.
+    let array = "servers = 64\nservice = \"0.4ms\"\nqueue = \"shared\"\nspread = \"constant\"\nper_kib = \"60us\"";
+    let loads = [("app", "threads = 2\nsize = \"8k\""), ("sql", "threads = 16\nsize = \"256k\"")];
+    let line = format!("storage core device set -d {} -O 8", DEVICES[0]);
+    let answer = check(&host(array, &loads), 0, &line);
+    assert_ne!(answer.verdict, Verdict::Identified, "{answer:?}");
+}
+
+#[test]
+fn vms_have_the_shares_that_the_recording_has() {
+    let array = "servers = 16\nservice = \"1ms\"";
+    let text = host(array, &[("sql", "threads = 32"), ("app", "threads = 32")]);
+    let text = text.replacen("adapter = \"pvscsi\"", "adapter = \"pvscsi\"\nshares = 4000", 1);
+    let answer = check(&text, 0, &format!("storage core device set -d {} -O 16", DEVICES[0]));
+    assert!(answer.simulated.rows.iter().any(|row| row.object == "sql"), "{answer:?}");
 }

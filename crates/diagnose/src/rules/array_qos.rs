@@ -18,8 +18,9 @@ use super::{
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
-        ENOUGH_SAMPLES, EXACTLY, is_closed, is_exact, is_held, is_paced, is_regulated, is_steady,
-        is_surely_exact, may_be_regulated, of_chance, rates, settled, spread,
+        ENOUGH_SAMPLES, EXACTLY, MANY_SAMPLES, is_closed, is_closed_at_each, is_exact, is_held,
+        is_paced, is_regulated, is_steady, is_surely_exact, may_be_regulated, of_chance, rates,
+        settled, spread,
     },
 };
 use crate::{
@@ -230,7 +231,9 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let peer = stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let is_crowd =
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
-    let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
+    let is_surely_held = is_exact(case, device, &spell) && is_closed_at_each(device, &spell);
+    let is_free_to_rise = is_crowd && moved <= EXACT || is_surely_held;
+    let follows = || (inside >= FOLLOWS && is_free_to_rise && !stalls).then(itself);
     let beside = peer.is_some();
     if few && !(own.is_some() && tells_in_few(case, device, &spell, inside)) {
         return None;
@@ -281,8 +284,10 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         let davg_ms = flow.per_command(&spell.samples, Flow::davg)?;
         quickest(case, device, spell, |_| true).filter(|(_, peer_ms)| peer_ms * QUICKER <= davg_ms)
     };
+    let is_sure =
+        |spell: &Spell| spell.samples.len() >= MANY_SAMPLES && is_surely_exact(case, device, spell);
     let in_a_crowd = || {
-        let spell = held(2.0 * CROWD)?;
+        let spell = held(2.0 * CROWD).or_else(|| held(HELD).filter(is_sure))?;
         // A rate that is only asked for is as steady: then commands come when they are due.
         let is_held =
             |spell: &Spell| may_be_regulated(case, device, spell) && is_closed(device, spell);

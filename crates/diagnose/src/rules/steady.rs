@@ -133,6 +133,9 @@ pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
     reaches(unrest_percent(&inside), arrivals)
 }
 
+/// How far their number moves at most of the root of it where commands come when others return.
+const OF_ROOT: f64 = 0.35;
+
 /// Whether as many commands are out at each instant, as of guests that send the next one when one is
 /// answered. Of those that come when they are due the number scatters, also where they come evenly: by the
 /// root of it times the Gini coefficient of the times that they take (D/G/infinity), which is 0.17 of times
@@ -140,13 +143,23 @@ pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
 /// a number that stays moves as well [S0: 29 to 32 of 32]: by 3 % from row to row, and of a hundred recordings
 /// of twelve rows by more than 6 % in one.
 pub(super) fn is_closed(device: &Device<'_>, spell: &Spell) -> bool {
-    const OF_ROOT: f64 = 0.35;
     const READ_PERCENT: f64 = 6.0;
     let inside: Vec<f64> =
         spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample)).collect();
     let most = mean(inside.iter().copied()).map(|mean| 100.0 * OF_ROOT / mean.sqrt());
     let most = most.map(|most| most.max(READ_PERCENT));
     reaches(most, unrest_percent(&inside))
+}
+
+/// The same where their number changes from sample to sample: at each instant there are about as many as on average
+/// around it.
+pub(super) fn is_closed_at_each(device: &Device<'_>, spell: &Spell) -> bool {
+    let apart = |&s: &usize| {
+        let inside = device.flow.in_flight(s)?;
+        Some((device.queue.sampled(s)? - inside).powi(2) / inside.max(1.0))
+    };
+    let apart: Vec<f64> = spell.samples.iter().filter_map(apart).collect();
+    apart.len() >= ENOUGH_SAMPLES && reaches(Some(OF_ROOT * OF_ROOT), mean(apart.iter().copied()))
 }
 
 /// Part of the samples in which a number must stay, and how near to it the mean must be.
