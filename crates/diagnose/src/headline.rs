@@ -264,7 +264,7 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
 fn of_finding(finding: &Finding) -> String {
     let at = &finding.at.name;
     let at = &match finding.also.len() {
-        more if more > 0 && !finding.at.is_device() => format!("{at} and {more} more"),
+        more if more > 0 => format!("{at} and {more} more"),
         _ => at.clone(),
     };
     let place = match &finding.datastore {

@@ -115,13 +115,17 @@ pub(super) fn hovers(depths: &[f64]) -> bool {
     settled.len() >= LEAST && falls > 1 && most < NARROW * least
 }
 
-/// Whether the limit does nothing but climb, by even steps: one for so many good answers [KB-QF].
-/// What follows a latency that is too high falls.
+/// Whether the limit does nothing but climb by even steps, one for so many good answers, and fall to just a half
+/// of what it was [KB-QF]. What follows a latency that is too high falls to any number.
 fn climbs_evenly(depths: &[f64]) -> bool {
     const EVEN: f64 = 1.0;
-    let steps = || depths.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
-    let (least, most) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
-    least > 0.0 && most - least <= EVEN && steps().count() > 1
+    const HALF: f64 = 0.5;
+    let is_half = |pair: &&[f64]| (pair[1] - pair[0] / 2.0).abs() <= HALF;
+    let climbs = depths.windows(2).filter(|pair| !is_half(pair)).map(|pair| pair[1] - pair[0]);
+    let steps: Vec<f64> = climbs.collect();
+    let least = steps.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = steps.iter().copied().fold(0.0, f64::max);
+    least > 0.0 && most - least <= EVEN && steps.len() > 1
 }
 
 /// The depth without throttling.
@@ -276,14 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_only_climbs_by_even_steps_is_throttled_however_slow_the_device() {
-        let mut bench = Bench::new(3);
-        let device = bench.device("naa.1", 256);
-        device.depth(|s| [127, 130, 133][s]);
-        device.vm("a").iops(4_230.0).davg_when(|s| 30.0 + 0.6 * s as f64).kavg(24.0);
-        let findings = bench.findings();
-        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
-        assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
+    fn a_depth_that_climbs_by_even_steps_and_falls_to_its_half_is_throttled_however_slow_the_device()
+     {
+        for depths in [&[127, 130, 133][..], &[127, 130, 133, 136, 68, 71, 74]] {
+            let mut bench = Bench::new(depths.len());
+            let device = bench.device("naa.1", 256);
+            device.depth(|s| depths[s]);
+            device.vm("a").iops(4_230.0).davg_when(|s| 30.0 + 0.6 * s as f64).kavg(24.0);
+            let findings = bench.findings();
+            assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+            assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Findings of one cause that one thing is to be done about: they are one, which names all its places.
 
-use crate::{
-    Finding, Party,
-    changes::{shell, tell_of_one_driver},
-};
+use levels::usual_interval_s;
+
+use super::Case;
+use crate::{Finding, Party, changes::tell_of_one_driver};
 
 /// Findings, those that `unites` puts to an earlier one in it: it tells so, and has what is to be done
 /// about both in the earlier one then.
@@ -26,6 +26,13 @@ pub(super) fn are_of_one_time(one: &Finding, other: &Finding) -> bool {
     one.window.from_ms < other.window.to_ms && other.window.from_ms < one.window.to_ms
 }
 
+/// Whether two findings about things of one kind begin together, but for a sample.
+pub(super) fn begin_together(case: &Case<'_>, one: &Finding, other: &Finding) -> bool {
+    let interval_ms = 1000.0 * usual_interval_s(case.host.times_ms).unwrap_or_default();
+    let apart_ms = one.window.from_ms.abs_diff(other.window.from_ms) as f64;
+    one.at.kind == other.at.kind && apart_ms <= interval_ms
+}
+
 /// Tells of a finding that is about more than one place how many others there are, and which of them one
 /// line deepens.
 pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
@@ -35,11 +42,18 @@ pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
         more => format!("{more} other {noun}s"),
     };
     finding.sentence.push_str(&format!(" The same is true of {others}."));
-    // A line that shows one shows all of them where it names none.
-    let of_one = format!(" -d {}", shell(&finding.at.name));
-    finding.raise_confidence.iter_mut().for_each(|line| *line = line.replace(&of_one, ""));
+    let shown = finding.changes.iter_mut().flat_map(|change| &mut change.esxcli);
+    shown.chain(&mut finding.raise_confidence).for_each(show_all);
     let others: Vec<&str> = finding.also.iter().map(|at| at.name.as_str()).collect();
     finding.changes.iter_mut().for_each(|change| tell_of_one_driver(change, &others));
+}
+
+/// Makes a line that shows one device show all: it does where it names none.
+fn show_all(line: &mut String) {
+    const OF_ONE: &str = " list -d ";
+    let Some((before, after)) = line.split_once(OF_ONE) else { return };
+    let rest = after.find(['`', ' ']).map_or("", |end| &after[end..]);
+    *line = format!("{before} list{rest}");
 }
 
 fn add(first: &mut Finding, other: Finding) {

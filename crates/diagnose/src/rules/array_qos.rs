@@ -231,9 +231,10 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let peer = stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let is_crowd =
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
-    let is_surely_held = is_exact(case, device, &spell) && is_closed_at_each(device, &spell);
-    let is_free_to_rise = is_crowd && moved <= EXACT || is_surely_held;
-    let follows = || (inside >= FOLLOWS && is_free_to_rise && !stalls).then(itself);
+    let is_free_to_rise =
+        is_crowd || is_exact(case, device, &spell) && is_closed_at_each(device, &spell);
+    let follows =
+        || (inside >= FOLLOWS && moved <= EXACT && is_free_to_rise && !stalls).then(itself);
     let beside = peer.is_some();
     if few && !(own.is_some() && tells_in_few(case, device, &spell, inside)) {
         return None;

@@ -1,7 +1,10 @@
 //! A path that is lost, and whether it is back.
 
-use super::Case;
-use crate::{Device, Path, Spell};
+use super::{
+    Case,
+    alike::{begin_together, tell_of_others, united},
+};
+use crate::{Device, Finding, Path, Spell};
 
 /// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
 pub(super) const LASTING: usize = 2;
@@ -42,6 +45,22 @@ impl Rest {
     }
 }
 
+/// Findings about paths, those of one target port that are lost together as one: the port is what is lost.
+pub(super) fn of_targets(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Finding> {
+    let target =
+        |finding: &Finding| finding.at.name.rsplit_once(":L").map(|(target, _)| target.to_owned());
+    let does_alike = |one: &Finding, other: &Finding| {
+        let what = |finding: &Finding| finding.changes.first().map(|change| change.what.clone());
+        what(one) == what(other) && one.sufferers.is_empty() == other.sufferers.is_empty()
+    };
+    let mut findings = united(findings, |first, other| {
+        let is_one = target(first).is_some() && target(first) == target(other);
+        is_one && begin_together(case, first, other) && does_alike(first, other)
+    });
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, "path"));
+    findings
+}
+
 /// When a path was down, where that is known.
 pub(super) fn outages<'c>(case: &'c Case<'_>, lost: &Lost<'_>) -> Option<&'c [(i64, i64)]> {
     let paths = case.facts.device(lost.device.flow.name).paths.as_ref()?;
@@ -67,4 +86,26 @@ pub(super) fn carries(device: &Device<'_>, path: &Path<'_>, sample: usize) -> bo
     const FAR_MORE: f64 = 2.0;
     let most = device.flow.rate(sample).map_or(f64::INFINITY, |all| FAR_MORE * all);
     path.flow.rate(sample).is_some_and(|rate| rate > 0.0 && rate <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_target_port_that_is_lost_is_one_finding_of_all_its_devices() {
+        let mut bench = Bench::new(10);
+        bench.paths(2).path_share(|path, sample| match (path, sample) {
+            (_, 0..5) => 0.5,
+            (path, _) => path as f64,
+        });
+        for device in ["naa.1", "naa.2", "naa.3"] {
+            bench.device(device, 64).vm(device).iops(2_000.0).davg(0.5);
+        }
+        let finding = bench.only(Cause::PathDown, &Facts::default());
+        let also: Vec<&str> = finding.also.iter().map(|at| at.name.as_str()).collect();
+        assert_eq!(also, ["vmhba1:C0:T0:L1", "vmhba1:C0:T0:L2"]);
+        assert!(finding.sentence.ends_with("The same is true of 2 other paths."));
+        assert_eq!(finding.changes[0].esxcli[0], "esxcli storage core path list");
+    }
 }

@@ -12,7 +12,7 @@ use counters::Counter;
 
 use super::{
     ALIKE, Case, Rank, Rule, changes,
-    lost_path::{LASTING, Lost, Rest, carries, outages},
+    lost_path::{LASTING, Lost, Rest, carries, of_targets, outages},
     number,
     path_thrash::{self, MANY, commands},
     silence,
@@ -86,7 +86,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             }
         }
     }
-    findings
+    of_targets(case, findings)
 }
 
 /// The finding about an adapter over which nothing goes any more: all that is lost there is one loss.

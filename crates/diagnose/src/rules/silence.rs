@@ -4,7 +4,9 @@
 use counters::Counter;
 
 use super::{
-    Case, LASTING, Rank, Rule, adaptive_throttling, changes, iops_limit, number, reservations,
+    Case, LASTING, Rank, Rule, adaptive_throttling,
+    alike::{begin_together, tell_of_others, united},
+    changes, iops_limit, number, reservations,
 };
 use crate::{
     ArrayQueue, Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell,
@@ -39,8 +41,12 @@ const STALL_S: f64 = 4.5;
 const SHORT_S: f64 = 1.9;
 const MISSING: f64 = 100.0;
 
+/// Devices that fall silent together are one finding: whatever does that is one thing.
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.host.devices.iter().filter_map(|device| found(case, device)).collect()
+    let all = case.host.devices.iter().filter_map(|device| found(case, device));
+    let mut findings = united(all, |first, other| begin_together(case, first, other));
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
+    findings
 }
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
@@ -319,6 +325,20 @@ mod tests {
             .davg(33_000.0)
             .sampled(|_| 8);
         bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn devices_that_fall_silent_together_are_one_finding() {
+        let found = |since: [usize; 3]| {
+            let mut bench = Bench::new(12);
+            for (name, from) in ["naa.1", "naa.2", "naa.3"].into_iter().zip(since) {
+                let vm = bench.device(name, 64).vm(name);
+                vm.iops_when(move |s| if s < from { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 12);
+            }
+            let findings = bench.findings();
+            findings.iter().map(|found| 1 + found.also.len()).collect::<Vec<_>>()
+        };
+        assert_eq!([found([6, 7, 6]), found([2, 6, 6])], [vec![3], vec![2, 1]]);
     }
 
     #[test]
