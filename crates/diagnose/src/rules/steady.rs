@@ -382,4 +382,32 @@ mod tests {
             assert!(found(|s| [20, 20, 19, 20, 20, 20][s % 6], has_peer));
         }
     }
+
+    /// 600 a second of 6 to 24 threads that come and go, and of an application that sends as many when they are due.
+    #[test]
+    fn a_few_hundred_a_second_that_stay_while_threads_come_and_go_are_a_policys() {
+        let found = |scatters: fn(usize) -> f64| {
+            let threads = |s: usize| [6.0, 12.0, 24.0, 16.0, 8.0, 12.0][s / 2 % 6];
+            let mut bench = Bench::new(24);
+            let vm = bench.device("naa.1", 64).vm("a").iops(600.0);
+            vm.davg_when(move |s| threads(s) / 0.6);
+            vm.sampled(move |s| (threads(s) + scatters(s)) as u32);
+            causes(&bench.findings())
+        };
+        assert_eq!(found(|_| 0.0), [Cause::ArrayQos]);
+        assert_ne!(found(|s| [0.0, 5.0, -3.0, 4.0, -5.0][s % 5]), [Cause::ArrayQos]);
+    }
+
+    /// 8 threads at 600 a second: 13.3 ms each, which disks take as well.
+    #[test]
+    fn a_round_rate_of_few_threads_that_never_moves_may_be_a_policys() {
+        let found = |moves: f64| {
+            let mut bench = Bench::new(24);
+            let rate = move |s: usize| 600.0 + moves * (by_chance(600.0, s) - 600.0);
+            let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
+            vm.davg_when(move |s| 8_000.0 / rate(s)).sampled(|_| 8);
+            causes(&bench.findings())
+        };
+        assert_eq!((found(0.02), found(1.0)), (vec![Cause::ArrayQos], vec![]));
+    }
 }
