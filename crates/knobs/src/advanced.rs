@@ -25,10 +25,22 @@ macro_rules! advanced {
                 effect: Effect::$effect,
                 since: Version::OLDEST,
                 until: Version::NEWEST,
+                acts_on: ActsOn::Devices,
                 meaning: concat!($($doc),*).trim_ascii(),
             }$(.$more($($argument),*))*),*];
         }
     };
+}
+
+/// What an option acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActsOn {
+    /// SCSI devices alone.
+    Devices,
+    /// NFS volumes alone.
+    NfsVolumes,
+    /// Whatever a datastore is on.
+    Both,
 }
 
 /// What is known of an advanced option.
@@ -52,6 +64,8 @@ pub struct AdvancedInfo {
     pub since: Version,
     /// The last version that has it.
     pub until: Version,
+    /// What it acts on.
+    pub acts_on: ActsOn,
     /// What it is, in one sentence.
     pub meaning: &'static str,
 }
@@ -59,7 +73,8 @@ pub struct AdvancedInfo {
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12, S1], mClock
 // since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW];
 // HardwareAcceleratedLocking from `array-and-control.md` section 7.4; APD since 5.1 [DOC-APD]
-// (section 12). When NfsMaxQueueDepth acts no source says: at once, as the others (ruling). Of MaxHWTransferSize the default and
+// (section 12). IOPS limits of disks on NFS count by the options of the scheduler too, and APD is of any datastore. When
+// NfsMaxQueueDepth acts no source says: at once, as the others (ruling). Of MaxHWTransferSize the default and
 // the most are from [XCOPY], the least is the smallest that a script sets (ruling).
 advanced! {
     /// DSNRO of every device; from ESXi 5.5 each device has its own.
@@ -73,13 +88,13 @@ advanced! {
     /// Switches between VMs that bring DSNRO into force; 0 disables.
     SchedQControlVmSwitches = "/Disk/SchedQControlVMSwitches", 6, 0..=2048, AtOnce;
     /// 1 is mClock, 0 the scheduler before it.
-    SchedulerWithReservation = "/Disk/SchedulerWithReservation", 1, 0..=1, AtOnce.since(Version::V5_5);
+    SchedulerWithReservation = "/Disk/SchedulerWithReservation", 1, 0..=1, AtOnce.since(Version::V5_5).on(ActsOn::Both);
     /// Bytes that count as one I/O for limits, reservations and shares.
-    SchedCostUnit = "/Disk/SchedCostUnit", 32768, 4096..=262_144, AtOnce;
+    SchedCostUnit = "/Disk/SchedCostUnit", 32768, 4096..=262_144, AtOnce.on(ActsOn::Both);
     /// I/Os that a world may bank while it is idle, where bursts are allowed.
-    IdleCredit = "/Disk/IdleCredit", 32, 1..=512, AtOnce;
+    IdleCredit = "/Disk/IdleCredit", 32, 1..=512, AtOnce.on(ActsOn::Both);
     /// 1 lets a world that was idle burst: it spends what it banked.
-    SchedReservationBurst = "/Disk/SchedReservationBurst", 1, 0..=1, AtOnce.since(Version::V5_5);
+    SchedReservationBurst = "/Disk/SchedReservationBurst", 1, 0..=1, AtOnce.since(Version::V5_5).on(ActsOn::Both);
     /// The largest command that the VMkernel passes on, in KB.
     DiskMaxIoSize = "/Disk/DiskMaxIOSize", 32767, 32..=32767, AtOnce;
     /// The largest command on an iSCSI wire, in KB.
@@ -99,11 +114,11 @@ advanced! {
     /// The largest copy that the array is asked for in a command, in KB.
     MaxHwTransferSize = "/DataMover/MaxHWTransferSize", 4096, 256..=16384, AtOnce;
     /// 1 ends the host's own I/O to a device without a path after APDTimeout, 0 tries it for ever.
-    ApdHandlingEnable = "/Misc/APDHandlingEnable", 1, 0..=1, AtOnce;
+    ApdHandlingEnable = "/Misc/APDHandlingEnable", 1, 0..=1, AtOnce.on(ActsOn::Both);
     /// Seconds from the loss of a device's last path until the host fails its own I/O.
-    ApdTimeout = "/Misc/APDTimeout", 140, 20..=99_999, AtOnce;
+    ApdTimeout = "/Misc/APDTimeout", 140, 20..=99_999, AtOnce.on(ActsOn::Both);
     /// Commands outstanding on one NFS mount; the default is no limit.
-    NfsMaxQueueDepth = "/NFS/MaxQueueDepth", 4_294_967_295, 1..=4_294_967_295, AtOnce;
+    NfsMaxQueueDepth = "/NFS/MaxQueueDepth", 4_294_967_295, 1..=4_294_967_295, AtOnce.on(ActsOn::NfsVolumes);
 }
 
 impl AdvancedInfo {
@@ -119,6 +134,11 @@ impl AdvancedInfo {
 
     const fn later(mut self, version: Version, default: u32) -> Self {
         self.later = Some((version, default));
+        self
+    }
+
+    const fn on(mut self, acts_on: ActsOn) -> Self {
+        self.acts_on = acts_on;
         self
     }
 

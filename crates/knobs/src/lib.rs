@@ -36,7 +36,7 @@ mod version;
 mod vscsi;
 mod words;
 
-pub use advanced::{Advanced, AdvancedInfo, DSNRO};
+pub use advanced::{ActsOn, Advanced, AdvancedInfo, DSNRO};
 pub use command::is_active_passive;
 pub use cost::{cost_units, default_cost_unit_kib};
 pub use disks::{LIMIT, NO_POLICY};

@@ -125,22 +125,13 @@ const fn module(
 
 /// A parameter that sets the depth of an adapter.
 const fn of_adapter(
-    module: &'static [&'static str],
+    modules: &'static [&'static str],
     what: &'static str,
     parameter: &'static str,
     adapter: &'static str,
 ) -> OtherDriver {
-    let parameter = Some(parameter);
-    OtherDriver {
-        modules: module,
-        what,
-        parameter,
-        of: DepthOf::Adapter,
-        device: "",
-        adapter,
-        range: "",
-        set: "",
-    }
+    let of = DepthOf::Adapter;
+    OtherDriver { parameter: Some(parameter), of, set: "", ..module(modules, what, "", adapter) }
 }
 
 const fn option(

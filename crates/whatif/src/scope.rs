@@ -2,7 +2,7 @@
 
 use counters::sorted::sort;
 use counters::{DEFAULT_INTERVAL_S, EntityId, Kind};
-use knobs::{Advanced, DiskName, Disks, Setting};
+use knobs::{ActsOn, DiskName, Disks, Setting};
 use levels::{Measured, most_first, usual_interval_s};
 
 use crate::{
@@ -138,14 +138,16 @@ fn suffers(device: &Device<'_>, other: &Device<'_>, window: &[usize]) -> bool {
 
 /// Whether an IOPS limit of a VM is asked for.
 pub(crate) fn is_limited(settings: &[Setting], vm: &str) -> bool {
-    let is_its = |set: &Setting| matches!(set, Setting::Allocation { .. }) && set.vm() == Some(vm);
-    settings.iter().any(is_its)
+    of_vm(settings, vm).any(|set| matches!(set, Setting::Allocation { .. }))
 }
 
 /// Whether another depth of a VM's driver is asked for.
 pub(crate) fn is_deepened(settings: &[Setting], vm: &str) -> bool {
-    let is_its = |set: &Setting| matches!(set, Setting::Pvscsi { .. }) && set.vm() == Some(vm);
-    settings.iter().any(is_its)
+    of_vm(settings, vm).any(|set| matches!(set, Setting::Pvscsi { .. }))
+}
+
+fn of_vm<'s>(settings: &'s [Setting], vm: &str) -> impl Iterator<Item = &'s Setting> {
+    settings.iter().filter(move |set| set.vm() == Some(vm))
 }
 
 /// Its guests; those of whom nothing was measured in the window are not in it.
@@ -263,33 +265,14 @@ pub(crate) fn chosen(recording: &Measured, question: &Question) -> Result<Vec<En
 
 /// The only kind of device that a setting acts on; nothing where it acts on any.
 const fn kind_of(setting: &Setting) -> Option<Kind> {
-    let Setting::Advanced { option, .. } = setting else {
-        let is_driver = matches!(setting, Setting::ModuleDepth { .. });
-        return if is_driver { Some(Kind::Device) } else { None };
-    };
-    match option {
-        Advanced::NfsMaxQueueDepth => Some(Kind::NfsVolume),
-        // IOPS limits of disks on NFS count by these too, and APD is of any datastore.
-        Advanced::SchedulerWithReservation
-        | Advanced::SchedCostUnit
-        | Advanced::IdleCredit
-        | Advanced::SchedReservationBurst
-        | Advanced::ApdHandlingEnable
-        | Advanced::ApdTimeout => None,
-        Advanced::SchedNumReqOutstanding
-        | Advanced::SchedQuantum
-        | Advanced::SectorMaxDiff
-        | Advanced::SchedQControlSeqReqs
-        | Advanced::SchedQControlVmSwitches
-        | Advanced::DiskMaxIoSize
-        | Advanced::IscsiMaxIoSizeKb
-        | Advanced::QFullSampleSize
-        | Advanced::QFullThreshold
-        | Advanced::DelayOnBusy
-        | Advanced::VvolPesnro
-        | Advanced::HardwareAcceleratedLocking
-        | Advanced::HardwareAcceleratedMove
-        | Advanced::MaxHwTransferSize => Some(Kind::Device),
+    match setting {
+        Setting::ModuleDepth { .. } => Some(Kind::Device),
+        Setting::Advanced { option, .. } => match option.info().acts_on {
+            ActsOn::Devices => Some(Kind::Device),
+            ActsOn::NfsVolumes => Some(Kind::NfsVolume),
+            ActsOn::Both => None,
+        },
+        _ => None,
     }
 }
 
