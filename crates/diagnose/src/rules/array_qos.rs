@@ -446,10 +446,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     finding.confidence = held.certainty * held.spell.weight();
     finding.raise_confidence = held.surer();
     finding.sufferers = super::sufferers(case, device, &held.spell);
-    if let Some(vm) = held.vm {
-        finding.sufferers.retain(|party| party.name == vm);
-        finding.causers = finding.sufferers.clone();
-    }
+    finding.causers = match held.vm {
+        Some(vm) => {
+            finding.sufferers.retain(|party| party.name == vm);
+            finding.sufferers.clone()
+        }
+        None => super::causers_on(device, samples),
+    };
     finding.changes = if held.beside { Vec::new() } else { vec![policy_advice::look_at_use()] };
     finding.changes.push(match &held.policy {
         Some((array, Some(_))) => policy_advice::ask_less_of_all(array),
