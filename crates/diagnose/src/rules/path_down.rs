@@ -431,19 +431,27 @@ fn leave(finding: &mut Finding, device: &Device<'_>, left: &Left) {
 
 /// The VMs that are slower than they were before a path was lost; where there is no before, slower
 /// than the array is known to be for one that waits for nobody, or all of them; and all where some of their commands are
-/// on a dead path still, for those have no latency.
+/// on a dead path still, for those have no latency. Who does little may differ by chance.
 fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     const CHANGED: f64 = 1.1;
+    /// Standard errors of two means, each of which is one in the root of its commands.
+    const ERRORS: f64 = 3.0;
     const WAITS: f64 = 2.0;
     if unknown(case, device).any(|path| path.outstanding > 0) {
         return device.tenants(&spell.samples);
     }
-    let was = device.tenants(&before(device, spell));
+    let before = before(device, spell);
+    let was = device.tenants(&before);
+    let [s_before, s_since] = [&before, &spell.samples]
+        .map(|samples| samples.iter().map(|&s| case.host.interval_s(s)).sum::<f64>());
     let alone_ms = case.array(device).and_then(|array| array.service_ms);
     let is_slower = |party: &Party| match was.iter().find(|was| was.name == party.name) {
         Some(was) => {
-            let longer = party.gavg_ms.zip(was.gavg_ms).is_some_and(|(ms, was)| ms > CHANGED * was);
-            longer || party.iops * CHANGED < was.iops
+            let commands = [was.iops * s_before, party.iops * s_since].map(|all| all.max(1.0));
+            let variance = 1.0 / commands[0] + 1.0 / commands[1];
+            let changed = CHANGED.max(1.0 + ERRORS * variance.sqrt());
+            let longer = party.gavg_ms.zip(was.gavg_ms).is_some_and(|(ms, was)| ms > changed * was);
+            longer || party.iops * changed < was.iops
         }
         None => alone_ms.is_none_or(|alone_ms| party.gavg_ms > Some(WAITS * alone_ms)),
     };
