@@ -49,7 +49,7 @@ fn text(name: &str) -> Result<String> {
         return Ok(section.text());
     }
     let articles = explain::articles();
-    let named = articles.iter().filter(|article| article.is_named(name));
+    let named = explain::named(&articles, name).into_iter();
     let thresholds = sections.iter().filter(|section| section.name == "thresholds");
     let thresholds = thresholds.flat_map(|section| section.explain(&wanted));
     let texts: Vec<String> = named.map(Article::text).chain(thresholds).collect();

@@ -151,7 +151,16 @@ fn allocation() -> Article {
     let vdisk = DiskName { vm: "NAME".into(), disk: None }.into();
     let set = Setting::Allocation { vdisk, allocation: AllocationChange::Limit(Some(N)) };
     Article {
-        names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
+        names: names(&[
+            "IOPS limit",
+            "DiskLimitIOPerSecond",
+            "limit",
+            "reservation",
+            "shares",
+            "NumDiskShares",
+            "DiskShares",
+            "proportional shares",
+        ]),
         title: "IOPS limit, reservation and shares of a virtual disk".into(),
         sections: vec![
             (
@@ -215,7 +224,7 @@ fn allocation() -> Article {
 fn weight_scale() -> Article {
     let unit = Advanced::SchedCostUnit.info();
     Article {
-        names: names(&["weight_scale", "weight scale", "shares", "NumDiskShares", "proportional shares"]),
+        names: names(&["weight_scale", "weight scale", "shares"]),
         title: "Weight scale: what a share is under mClock (kavg's own: no option of ESXi)".into(),
         sections: vec![
             (

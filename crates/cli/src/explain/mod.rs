@@ -68,6 +68,11 @@ impl Article {
         names.chain(self.listed()).any(is_it)
     }
 
+    /// Whether its title is that name.
+    fn is_titled(&self, wanted: &str) -> bool {
+        self.listed().any(|title| plain(title) == plain(wanted))
+    }
+
     /// What of the title, as it is listed, people may type: all of it, and what stands before its words.
     fn listed(&self) -> impl Iterator<Item = &str> {
         [&*self.title].into_iter().chain(self.title.split_once([':', '(']).map(|parts| parts.0))
@@ -99,6 +104,13 @@ impl Article {
         }
         out
     }
+}
+
+/// Those that a name means, first those of which it is the title.
+pub(crate) fn named<'a>(articles: &'a [Article], wanted: &str) -> Vec<&'a Article> {
+    let named = articles.iter().filter(|article| article.is_named(wanted));
+    let (first, others): (Vec<_>, Vec<_>) = named.partition(|article| article.is_titled(wanted));
+    [first, others].concat()
 }
 
 /// The names nearest to one that nobody has, nearest first.
@@ -156,8 +168,7 @@ mod tests {
 
     fn found(wanted: &str) -> Vec<String> {
         let articles = articles();
-        let named = articles.iter().filter(|article| article.is_named(wanted));
-        named.map(|article| article.title.clone()).collect()
+        named(&articles, wanted).iter().map(|article| article.title.clone()).collect()
     }
 
     #[test]
@@ -179,6 +190,13 @@ mod tests {
             for (head, text) in &article.sections {
                 assert!(!text.trim().is_empty(), "{}: {head}", article.title);
             }
+        }
+    }
+
+    #[test]
+    fn what_bears_a_name_as_its_title_is_told_first() {
+        for (name, title) in [("noisy-neighbour", "Noisy neighbour"), ("shares", "SHARES")] {
+            assert!(found(name)[0].starts_with(title), "{name}: {:?}", found(name));
         }
     }
 
@@ -246,6 +264,7 @@ mod tests {
             ("nfsclient", "NFS"),
             ("weight_scale", "Weight scale"),
             ("shares", "Weight scale"),
+            ("shares", "IOPS limit, reservation and shares"),
             ("/NFS/MaxQueueDepth", "NFS.MaxQueueDepth"),
             ("qos", "Held to a rate below the host (QoS or saturation)"),
             ("QFULL", "Adaptive queue depth throttling"),
