@@ -12,6 +12,9 @@ use crate::{
     series::Column,
 };
 
+/// How far numbers that are rounded on their own may be apart, in milliseconds [CAP-A].
+const ROUNDED_MS: f64 = 0.011;
+
 /// The columns that devices, worlds, paths and adapters have in common, by sample.
 #[derive(Clone, Debug)]
 pub struct Flow<'a> {
@@ -112,11 +115,12 @@ impl<'a> Flow<'a> {
         self.davg.at(sample).or_else(less_kavg)
     }
 
-    /// KAVG, or GAVG less DAVG.
+    /// KAVG, or GAVG less DAVG. More than the GAVG that it is a part of is none; each is rounded on its own [CAP-A].
     #[must_use]
     pub fn kavg(&self, sample: usize) -> Option<f64> {
+        let most = self.gavg.at(sample).map_or(f64::INFINITY, |gavg| gavg + ROUNDED_MS);
         let less_davg = || Some((self.gavg.at(sample)? - self.davg.at(sample)?).max(0.0));
-        self.kavg.at(sample).or_else(less_davg)
+        self.kavg.at(sample).filter(|kavg| *kavg <= most).or_else(less_davg)
     }
 
     /// GAVG, or what it is the sum of.
@@ -137,7 +141,6 @@ impl<'a> Flow<'a> {
     /// for an adapter of which most slots are known to be free.
     #[must_use]
     pub fn own_wait_ms(&self, sample: usize) -> Option<f64> {
-        const ROUNDED_MS: f64 = 0.011;
         if self.qavg.is_there() && self.way.is_some_and(|way| way.is_mostly_free(sample)) {
             return Some(0.0);
         }

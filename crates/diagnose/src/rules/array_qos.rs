@@ -58,6 +58,9 @@ const NARROW: f64 = 8.0;
 /// Commands in flight from which a device that is no slower than disks is held back all the same:
 /// an application that paces itself has few.
 const CROWD: f64 = 8.0;
+/// The same where many samples are surely at one rate: those of a few threads that pause are as still where an array takes the
+/// same time for each.
+const FEW: f64 = 6.0;
 /// Part of the samples in which a crowd must stand where nothing else is quick.
 const CROWDED: f64 = 0.9;
 
@@ -288,7 +291,9 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     let is_sure =
         |spell: &Spell| spell.samples.len() >= MANY_SAMPLES && is_surely_exact(case, device, spell);
     let in_a_crowd = || {
-        let spell = held(2.0 * CROWD).or_else(|| held(HELD).filter(is_sure))?;
+        let crowd = held(2.0 * CROWD);
+        let few = || settled(flow, held(FEW)?).filter(is_sure);
+        let spell = crowd.or_else(few)?;
         // A rate that is only asked for is as steady: then commands come when they are due.
         let is_held =
             |spell: &Spell| may_be_regulated(case, device, spell) && is_closed(device, spell);

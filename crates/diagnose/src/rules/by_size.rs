@@ -38,10 +38,14 @@ fn held_sum(pairs: &[(f64, f64)], commands: f64) -> Option<[f64; 2]> {
     if pairs.len() < ENOUGH_SAMPLES {
         return None;
     }
+    let of_chance = |values: Vec<f64>| Some(unrest_percent(&values)? / 100.0 * commands.sqrt());
     let moves = |weight: f64| {
-        let sums: Vec<f64> = pairs.iter().map(|(a, b)| (1.0 - weight) * a + weight * b).collect();
-        Some(unrest_percent(&sums)? / 100.0 * commands.sqrt())
+        of_chance(pairs.iter().map(|(a, b)| (1.0 - weight) * a + weight * b).collect())
     };
+    // Of one size there is no sum to hold: what moves is what is printed.
+    if is_held(of_chance(pairs.iter().map(|(a, b)| b / a).collect())) {
+        return None;
+    }
     let weights = (first..=WEIGHTS).map(|nth| f64::from(nth) / f64::from(WEIGHTS));
     let all = weights.filter_map(|weight| Some((moves(weight)?, weight)));
     let (least, weight) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
