@@ -173,6 +173,8 @@ pub(crate) struct Place {
     pub(crate) is_limited: bool,
     /// Whether no other VM has more of its slots while it waits.
     pub(crate) has_most_slots: bool,
+    /// Whether another VM has more shares.
+    pub(crate) has_richer: bool,
 }
 
 impl GuestCalibration {
@@ -242,7 +244,9 @@ impl GuestCalibration {
             outstanding_max: tenant.outstanding_max().map(|most| most.max(outstanding)),
             held_at_iops,
             is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
-            waits_for_slots: held.is_none() && place.is_full && place.has_most_slots,
+            waits_for_slots: held.is_none()
+                && place.is_full
+                && (place.has_most_slots || place.has_richer),
             throttled_at_iops,
             throttled,
             content_at_iops,
@@ -553,7 +557,7 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * steady);
     let is_limits = place.others_wait_ms.is_some_and(is_longer) || is_paced;
-    let alone = is_steady && !place.has_most_slots && is_limits;
+    let alone = is_steady && !place.has_most_slots && !place.has_richer && is_limits;
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))

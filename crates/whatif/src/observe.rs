@@ -522,6 +522,14 @@ impl<'a> Device<'a> {
         slots(tenant).is_some_and(has_no_more)
     }
 
+    /// Whether another VM has more shares on the device than the VM of a tenant: then that one waits longer, without any
+    /// limit.
+    pub(crate) fn has_richer(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {
+        let shares = |of: &Tenant<'a>| of.world.as_ref()?.shares(samples);
+        let own = shares(tenant);
+        own.is_some() && self.tenants.iter().any(|other| shares(other) > own)
+    }
+
     /// Whether the array takes much longer for a tenant than for the other VMs, as it does for one that
     /// it holds to a rate, and for longer than its commands may cost beside theirs.
     pub(crate) fn is_held(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {

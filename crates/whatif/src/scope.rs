@@ -174,6 +174,7 @@ pub(crate) fn guests(
         let place = Place {
             is_full: device.is_full(&waiting),
             has_most_slots: device.has_most_slots(tenant, &waiting),
+            has_richer: device.has_richer(tenant, &own),
             others_wait_ms: device.of_others(tenant, &own, Row::qavg),
             is_held: device.is_held(tenant, &own),
             unrest: (device.vms() > 1)

@@ -1,7 +1,7 @@
 //! A full queue that is divided by shares: who has few of them waits long there, without any limit.
 
-use super::suspect::Suspect;
-use crate::{Device, Spell, World, mean};
+use super::{steady::EXACTLY, suspect::Suspect};
+use crate::{Device, Spell, World, mean, observe::is_round_within};
 
 /// Another VM on a full queue that does as many times what a suspect does as shares make it [LAMW].
 pub(super) struct Richer<'a> {
@@ -23,15 +23,18 @@ pub(super) fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<Ri
     // Slots are whole: who has less than one by its shares has one now and then, which may be more.
     let slots = suspect.world.and_then(|world| world.flow.mean_in_flight(&spell.samples));
     let holds_few = slots.is_some_and(|slots| slots <= 1.0);
+    let is_set = is_round_within(own, EXACTLY);
     let richer = |world: &'a World<'a>| {
         let times = world.flow.mean_rate(&spell.samples)? / own;
         let known = times_shares([world, suspect.world?], spell);
         let near = if known.is_some() { NEAR_KNOWN } else { NEAR };
         let by_shares = known.unwrap_or_else(|| times.round().min(MOST));
-        let is_as_much = (times / by_shares - 1.0).abs() <= near
-            || known.is_some() && holds_few && (1.0 + NEAR_KNOWN..by_shares).contains(&times);
-        let is_more = by_shares >= 1.0 + NEAR_KNOWN && is_as_much;
-        is_more.then_some(Richer { vm: world.owner, times: by_shares, is_known: known.is_some() })
+        // Who has more shares than commands goes first with all of them, and the other has what is left: more than its part.
+        let is_part = (times / by_shares - 1.0).abs() <= near;
+        let is_left_more = known.is_some() && times < by_shares;
+        let is_more = by_shares >= 1.0 + NEAR_KNOWN && (is_part || is_left_more);
+        let is_known = known.is_some() && (is_part || holds_few || !is_set);
+        is_more.then_some(Richer { vm: world.owner, times: by_shares, is_known })
     };
     let mut others =
         device.worlds.iter().filter(|w| full && !w.is_system && w.owner != suspect.vm());
