@@ -555,11 +555,12 @@ impl<'a> Model<'a> {
         each.filter(move |(_, guest)| guest.vm == vm)
     }
 
-    /// The part of a VM's latency that is spent in the VMkernel, where neither something is seen to hold it to a
-    /// rate there nor a full queue is.
+    /// The part of a VM's latency that is spent in the VMkernel, where neither it is seen to wait for a limit there
+    /// nor a full queue is.
     fn waits(&self, vm: &str) -> f64 {
+        let is_held = self.is_held(vm);
         let part = |(tenant, guest): (&Tenant<'_>, &GuestCalibration)| {
-            let world = tenant.world.as_ref().filter(|_| guest.held_at_iops.is_none())?;
+            let world = tenant.world.as_ref().filter(|_| !is_held)?;
             if guest.waits_for_slots {
                 return Some((0.0, guest.iops));
             }
