@@ -2,7 +2,7 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
-use knobs::default_cost_unit_kib;
+use knobs::{Setting, default_cost_unit_kib};
 use levels::most_first;
 use serde::Serialize;
 
@@ -124,6 +124,8 @@ const UNANSWERED: &str = "There is no prediction: the recording fits a load of w
                    would be answered within the simulated time after the change, so nothing \
                    can be said of latency. A recording of a longer stretch, or of a busier \
                    one, would tell.";
+/// What is said where a VM is seen to wait for a limit, and no reading with one gives what is recorded.
+const NO_LIMIT: &str = "There is no prediction: the VM waits as for a limit, and rests within the samples, so that                         nothing shows the rate of it. Its limit itself would tell, or samples that are shorter than                         its load lasts.";
 /// By how much a change by a factor of e may be missed between intervals that were seen.
 const CURVE: f64 = 0.02;
 
@@ -160,8 +162,16 @@ pub(crate) fn answer(
         };
         return (simulated, verdict, miss);
     }
+    let lifts = asked.limited.is_some_and(|limited| limited.is_lifted() && limited.is_held);
+    if lifts && kept.len() == 1 && runs.len() > 1 {
+        return (none(NO_LIMIT, doubts), Verdict::NoModel, miss);
+    }
     let is_asked = |device: &&str| depth_asked(asked.settings, device).is_some();
-    if let Some(device) = asked.flapping.filter(is_asked).filter(|_| !is_deeper(keys, runs)) {
+    // More that a guest sends makes the queue go to and fro at another rate.
+    let sends_more = asked.settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
+    let is_followed = |_: &&str| !sends_more && is_deeper(keys, runs);
+    let is_asked = |device: &&str| sends_more || is_asked(device);
+    if let Some(device) = asked.flapping.filter(is_asked).filter(|device| !is_followed(device)) {
         return (none(&flaps::refusal(device), doubts), Verdict::NoModel, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.

@@ -42,6 +42,6 @@ pub(crate) fn doubt(device: &str) -> String {
 pub(crate) fn refusal(device: &str) -> String {
     format!(
         "DQLEN of {device} moves to and fro by itself, and no model here follows what another depth than a deeper \
-         one does then, so there is no prediction."
+         one does then, or a guest that may send more, so there is no prediction."
     )
 }
