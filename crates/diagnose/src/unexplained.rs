@@ -124,11 +124,13 @@ pub(crate) fn own_ms(host: &Host<'_>, device: &Device<'_>) -> Option<f64> {
         .per_command(&device.busy, |flow, s| Some(flow.davg(s)? - flow.transfer_ms(s, mib_per_s)?))
 }
 
-/// The device that is slow in the mean of commands enough, of which one is out most of the time, though no sample has
-/// enough of them to judge it, beside others that are judged.
+/// The device that is slow in the mean of commands enough, of which one is out much of the time, though no sample has
+/// enough of them to judge it.
 fn sparse(host: &Host<'_>) -> Option<String> {
     const COMMANDS: f64 = 100.0;
-    const MOST: f64 = 0.5;
+    /// Commands that are out in the mean, and the same of one that takes so many milliseconds.
+    const OUT: f64 = 0.25;
+    const OUT_LONG: (f64, f64) = (0.1, 100.0);
     host.busy_devices().next()?;
     let all = host.every_sample();
     let of = |device: &Device<'_>| {
@@ -136,18 +138,29 @@ fn sparse(host: &Host<'_>) -> Option<String> {
         let rate = mean(all.iter().map(|&s| device.flow.rate(s)))?;
         let commands: f64 =
             all.iter().filter_map(|&s| Some(device.flow.rate(s)? * host.interval_s(s))).sum();
-        let is_slow = ms >= host.limits.get(Threshold::DavgMs) && little(rate, ms) >= MOST;
+        let least = if ms >= OUT_LONG.1 { OUT_LONG.0 } else { OUT };
+        let is_slow = ms >= host.limits.get(Threshold::DavgMs) && little(rate, ms) >= least;
         (is_slow && commands >= COMMANDS).then_some((ms, rate))
     };
-    let devices = host.devices.iter().filter(|device| device.busy.is_empty() && !device.is_nfs);
-    let slow = devices.filter_map(|device| Some((device.flow.name, of(device)?)));
-    let (name, (ms, rate)) = slow.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let few = |device: &Device<'_>| {
+        let least = host.limits.get(Threshold::MinCommands);
+        let has_few = |s: &usize| {
+            reaches(Some(least), device.flow.rate(*s).map(|rate| rate * host.interval_s(*s)))
+        };
+        device.busy.iter().all(has_few)
+    };
+    let devices = host.devices.iter().filter(|device| few(device) && !device.is_nfs);
+    let slow = devices.filter_map(|device| Some((device, of(device)?)));
+    let (device, (ms, rate)) = slow.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let threshold =
+        if device.busy.is_empty() { Threshold::BusyIops } else { Threshold::MinCommands };
     Some(format!(
-        "{name} takes {} ms a command (DAVG) in the mean, at {} a second: no sample has enough of them to tell why. \
+        "{} takes {} ms a command (DAVG) in the mean, at {} a second: no sample has enough of them to tell why. \
          Longer samples do, or `--set-threshold {}=1`.",
+        device.flow.name,
         number(ms),
         number(rate),
-        Threshold::BusyIops.info().key
+        threshold.info().key
     ))
 }
 
@@ -374,6 +387,7 @@ mod tests {
         let verdict = beside(5.0, 137.0);
         assert_eq!(verdict.outcome, Outcome::CannotTell, "{}", verdict.headline);
         assert!(verdict.headline.starts_with("naa.2 takes 137 ms"), "{}", verdict.headline);
+        assert_eq!(beside(3.6, 138.0).outcome, Outcome::CannotTell);
         assert_eq!(beside(5.0, 9.0).outcome, Outcome::Healthy);
         assert_eq!(beside(0.3, 137.0).outcome, Outcome::Healthy);
     }
