@@ -374,7 +374,7 @@ impl DeviceBench {
     ) {
         let row = recording.add_entity(Entity::new(Kind::Device, self.name.clone()));
         self.record_queue(bench, recording, row, &|sample| self.sum(sample));
-        for counter in [Counter::Aborts, Counter::Conflicts] {
+        for counter in [Counter::Aborts, Counter::FailedCommands, Counter::Conflicts] {
             bench.put(recording, row, counter, &|_| 0.0);
         }
         for (counter, value) in &self.counters {

@@ -8,13 +8,18 @@
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span};
+use crate::{
+    Column, Device, Flow, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span,
+};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
 
 /// The share of a whole from which its parts count as all there.
 const ALL: f64 = 0.9;
+
+/// The share of the rows with load that must tell a counter.
+const MOST: f64 = 0.75;
 
 /// What nothing can be said of a device without.
 pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
@@ -94,7 +99,23 @@ fn untold(host: &Host<'_>) -> Option<Lack> {
 /// its device's, nor what waits above the devices be theirs. NFS has none of them.
 pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let scsi: Vec<&Device<'_>> = host.devices.iter().filter(|device| !device.is_nfs).collect();
-    let lacks = |has: &dyn Fn(&Device<'_>) -> bool| !scsi.iter().any(|device| has(device));
+    let busy = || scsi.iter().filter(|device| !device.busy.is_empty());
+    // Cells that are empty or impossible are no column: what is measured in one is missing there as well.
+    let lacks = |column: &dyn for<'a> Fn(&Device<'a>) -> Column<'a>| {
+        !scsi.iter().any(|device| column(device).is_there())
+            || busy().any(|device| is_untold(&device.busy, |s| column(device).at(s)))
+    };
+    let of_data = |device: &&Device<'_>| is_untold(&device.busy, |s| device.flow.mib_per_s(s));
+    let of_paths = |device: &&Device<'_>| {
+        device.paths.iter().any(|path| is_untold(&device.busy, |s| path.flow.rate(s)))
+    };
+    let of_commands = |device: &&Device<'_>| match device.busy[..] {
+        [first, .., last] => is_untold(&Vec::from_iter(first..=last), |s| device.flow.rate(s)),
+        _ => false,
+    };
+    let every = host.every_sample();
+    let of_adapters =
+        || host.adapters.iter().any(|adapter| is_untold(&every, |s| adapter.flow.rate(s)));
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
     let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
     let diskless = without_disks(host).filter(|_| has_names);
@@ -103,11 +124,17 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
         ("virtual disks", has_worlds && host.vdisks.is_empty()),
         (of_one.as_deref().unwrap_or_default(), of_one.is_some()),
         ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
-        ("ACTV", lacks(&|device| device.queue.actv.is_there())),
-        ("QUED", lacks(&|device| device.queue.qued.is_there())),
+        ("ACTV", lacks(&|device| device.queue.actv)),
+        ("QUED", lacks(&|device| device.queue.qued)),
+        ("data (MBREAD/s, MBWRTN/s)", busy().any(of_data)),
+        ("commands in some rows", busy().any(of_commands)),
+        ("paths", busy().any(|device| device.paths.is_empty())),
+        ("commands of paths", busy().any(of_paths)),
+        ("commands of adapters", of_adapters()),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
-        ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),
-        ("reservation conflicts", lacks(&|device| device.faults.conflicts.is_there())),
+        ("aborts and resets", lacks(&|device| device.faults.aborts)),
+        ("failed commands", lacks(&|device| device.faults.failed)),
+        ("reservation conflicts", lacks(&|device| device.faults.conflicts)),
     ];
     let lacking: Vec<&str> =
         all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| *what).collect();
@@ -120,6 +147,12 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     };
     (!scsi.is_empty() && !lacking.is_empty())
         .then(|| Lack { what: Lacking::Counters, sentence: sentence() })
+}
+
+/// Whether most of some samples do not tell a value.
+fn is_untold(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> bool {
+    let told = samples.iter().filter(|sample| value(**sample).is_some()).count();
+    (told as f64) < MOST * samples.len() as f64
 }
 
 /// The first VM with load on a device that has no virtual disk.
@@ -182,7 +215,6 @@ fn beyond_devices(host: &Host<'_>) -> Option<String> {
 /// Objects of a kind that have no value of a counter, or none in more than a quarter of the rows with
 /// load. A device with load has slots, so a DQLEN of 0 is none.
 fn without(recording: &Measured, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
-    const MOST: f64 = 0.75;
     let has_slots =
         |id| counter == Counter::DeviceQDepth && host.busy_devices().any(|device| device.id == id);
     let least = host.limits.get(Threshold::BusyIops);
@@ -323,5 +355,28 @@ mod tests {
         let (outcome, lack) = judged(recording);
         assert_eq!(lack, Some(Lacking::Counters));
         assert_ne!(outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn columns_of_empty_cells_are_as_missing_as_those_that_are_not_there() {
+        let told = |kind: Kind, counter: Counter| {
+            let mut bench = Bench::new(12);
+            bench.device("naa.1", 64).vm("a").iops_when(|s| 900.0 + (s % 3) as f64).davg(0.5);
+            let mut recording = bench.recording();
+            let rows: Vec<_> = recording.of_kind(kind).map(|(id, _)| id).collect();
+            rows.into_iter().for_each(|id| recording.set_constant(id, counter, f64::NAN, 12));
+            diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default()).outcome
+        };
+        assert_eq!(told(Kind::World, Counter::Load), Outcome::Healthy);
+        for (kind, counter) in [
+            (Kind::Device, Counter::MbRead),
+            (Kind::Device, Counter::Aborts),
+            (Kind::Device, Counter::FailedCommands),
+            (Kind::Device, Counter::Conflicts),
+            (Kind::Path, Counter::Commands),
+            (Kind::Adapter, Counter::Commands),
+        ] {
+            assert_eq!(told(kind, counter), Outcome::CannotTell, "{counter:?}");
+        }
     }
 }
