@@ -8,9 +8,7 @@
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{
-    Column, Device, Flow, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span,
-};
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
