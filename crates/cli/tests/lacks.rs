@@ -119,8 +119,10 @@ fn quiet(count: usize, columns: Option<usize>) -> String {
         let queue = [("Device Q Depth", 64.0), ("Active Commands", 0.0), ("Queued Commands", 0.0)];
         add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &queue);
         add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &io(100.0));
-        let faults = [("Aborts/sec", 0.0), ("Conflicts/sec", 0.0)];
+        let faults = [("Aborts/sec", 0.0), ("Conflicts/sec", 0.0), ("Failed Commands/sec", 0.0)];
         add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &faults);
+        let data = [("MBytes Read/sec", 0.4), ("MBytes Written/sec", 0.0)];
+        add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &data);
         add(&format!("Physical Disk Path(vmhba1:C0:T0:L{device})"), &io(100.0));
         add(
             &format!("Physical Disk Per-Device-Per-World(naa.{device:04}-{})", 9000 + device),
@@ -153,9 +155,9 @@ fn a_whole_capture_is_given_the_all_clear_and_a_part_of_it_is_not() {
         ("spreadsheet", 1_000, Some(16_384), "ends at column 16,384, the last that a spreadsheet"),
         ("cut", 20, Some(200), "The adapters do more than the devices in this file"),
         ("adapters", 20, Some(7), "There are no devices in this file."),
-        ("no worlds", 1, Some(25), "There are no worlds of naa.0000"),
-        ("no virtual disks", 1, Some(31), "No virtual disks in this recording"),
-        ("disks of one VM", 2, Some(59), "No virtual disks of naa.0001-9001 in this"),
+        ("no worlds", 1, Some(28), "There are no worlds of naa.0000"),
+        ("no virtual disks", 1, Some(34), "No virtual disks in this recording"),
+        ("disks of one VM", 2, Some(65), "No virtual disks of naa.0001-9001 in this"),
     ];
     for (name, devices, columns, lacks) in cases {
         let file = copies.write(name, &quiet(devices, columns));

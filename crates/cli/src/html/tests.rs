@@ -209,7 +209,7 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
     }
     let device = recording.find(Kind::Device, "naa.6001").unwrap();
     set(&mut recording, device, &[(C::QueuedCommands, 0.0), (C::ActiveCommands, 1.0)]);
-    set(&mut recording, device, &[(C::Aborts, 0.0), (C::Conflicts, 0.0)]);
+    set(&mut recording, device, &[(C::Aborts, 0.0), (C::FailedCommands, 0.0), (C::Conflicts, 0.0)]);
     for disk in ["sql01:scsi0:0", "web01:scsi0:0"] {
         let disk = recording.find(Kind::VirtualDisk, disk).unwrap();
         set(&mut recording, disk, &[(C::Reads, 50.0)]);
