@@ -4,6 +4,7 @@
 
 use capture::VscsiHistogram;
 use counters::Metric;
+use diagnose::Threshold;
 use knobs::default_cost_unit_kib;
 
 use crate::rows::{READS_APART, Row};
@@ -21,17 +22,20 @@ pub(crate) const WRITE_MOST: f64 = 6.0;
 /// What a write costs at least beside a read of the same size, where a cache answers it.
 pub(crate) const WRITE_LEAST: f64 = 0.1;
 
-/// What a command of `own` costs an array at most in some samples, as a factor of what one of `other` does: by its
-/// data, and where parts of writes differ, by what these may cost.
-pub(crate) fn most_beside(own: &Row<'_>, other: &Row<'_>, samples: &[usize]) -> f64 {
+/// How long an array takes at most for a command of `own` in some samples, in milliseconds, where it takes `ms` for one of
+/// `other`: by what it moves, no slower than an array that is not at its limit, and where parts of writes differ, by what
+/// these may cost.
+pub(crate) fn most_beside(own: &Row<'_>, (other, ms): (&Row<'_>, f64), samples: &[usize]) -> f64 {
     let of = |each: &dyn Fn(&Row<'_>) -> Option<f64>| each(own).zip(each(other));
-    let by_size = of(&|row| row.size_kib(samples)).map_or(1.0, |(own, other)| own / other);
+    let kib_per_ms = 1024.0 * Threshold::TransferMib.info().classic / 1000.0;
+    let larger = |(own, other): (f64, f64)| (ms * own / other).min(ms + (own - other) / kib_per_ms);
+    let by_size = of(&|row| row.size_kib(samples)).map_or(ms, larger).max(ms);
     let by_reads = match of(&|row| row.read_share(samples)).map(|(own, other)| own - other) {
         Some(apart) if apart < -READS_APART => WRITE_MOST,
         Some(apart) if apart > READS_APART => 1.0 / WRITE_LEAST,
         _ => 1.0,
     };
-    by_size.max(1.0) * by_reads
+    by_size * by_reads
 }
 
 /// The size of the commands that stand for others: whole sectors, up to what an adapter passes.

@@ -538,8 +538,8 @@ impl<'a> Device<'a> {
         let Some(own) = &tenant.world else { return false };
         let others = self.tenants.iter().filter(|other| other.vm != tenant.vm);
         let quick = others.filter_map(|other| other.world.as_ref()).map(|other| {
-            let dearer = cost::most_beside(own, other, samples);
-            Some((dearer * other.per_command(samples, Row::davg)?, other.mean_rate(samples)?))
+            let ms = other.per_command(samples, Row::davg)?;
+            Some((cost::most_beside(own, (other, ms), samples), other.mean_rate(samples)?))
         });
         let quick = weighted_mean(quick).filter(|ms| *ms > 0.0);
         own.per_command(samples, Row::davg)
