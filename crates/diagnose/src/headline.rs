@@ -264,8 +264,8 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
 fn of_finding(finding: &Finding) -> String {
     let at = &finding.at.name;
     let at = &match finding.also.len() {
-        more if more > 0 => format!("{at} and {more} more"),
-        _ => at.clone(),
+        0 => at.clone(),
+        more => format!("{at} and {more} more"),
     };
     let place = match &finding.datastore {
         Some(datastore) if finding.at.is_device() => match finding.also.len() {

@@ -222,8 +222,8 @@ fn without(recording: &Measured, host: &Host<'_>, kind: Kind, counter: Counter) 
         let column = |counter| Column::of(recording, id, counter);
         let is_busy = |sample: &usize| column(Counter::Commands).at(*sample) >= Some(least);
         let at_load: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
-        let told = column(counter).over(&at_load).filter(|value| is_told(id, *value)).count();
-        !is_there(id) || (told as f64) < MOST * at_load.len() as f64
+        let told = |sample| column(counter).at(sample).filter(|value| is_told(id, *value));
+        !is_there(id) || is_untold(&at_load, told)
     };
     let all = recording.of_kind(kind).count();
     let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id));

@@ -132,22 +132,19 @@ fn sparse(host: &Host<'_>) -> Option<String> {
     const OUT: f64 = 0.25;
     const OUT_LONG: (f64, f64) = (0.1, 100.0);
     host.busy_devices().next()?;
+    let commands = |device: &Device<'_>, s: usize| Some(device.flow.rate(s)? * host.interval_s(s));
     let all = host.every_sample();
     let of = |device: &Device<'_>| {
         let ms = device.flow.per_command(&all, Flow::davg)?;
         let rate = mean(all.iter().map(|&s| device.flow.rate(s)))?;
-        let commands: f64 =
-            all.iter().filter_map(|&s| Some(device.flow.rate(s)? * host.interval_s(s))).sum();
+        let commands: f64 = all.iter().filter_map(|&s| commands(device, s)).sum();
         let least = if ms >= OUT_LONG.1 { OUT_LONG.0 } else { OUT };
         let is_slow = ms >= host.limits.get(Threshold::DavgMs) && little(rate, ms) >= least;
         (is_slow && commands >= COMMANDS).then_some((ms, rate))
     };
     let few = |device: &Device<'_>| {
         let least = host.limits.get(Threshold::MinCommands);
-        let has_few = |s: &usize| {
-            reaches(Some(least), device.flow.rate(*s).map(|rate| rate * host.interval_s(*s)))
-        };
-        device.busy.iter().all(has_few)
+        device.busy.iter().all(|&s| reaches(Some(least), commands(device, s)))
     };
     let devices = host.devices.iter().filter(|device| few(device) && !device.is_nfs);
     let slow = devices.filter_map(|device| Some((device, of(device)?)));

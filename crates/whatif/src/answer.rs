@@ -125,7 +125,9 @@ const UNANSWERED: &str = "There is no prediction: the recording fits a load of w
                    can be said of latency. A recording of a longer stretch, or of a busier \
                    one, would tell.";
 /// What is said where a VM is seen to wait for a limit, and no reading with one gives what is recorded.
-const NO_LIMIT: &str = "There is no prediction: the VM waits as for a limit, and rests within the samples, so that                         nothing shows the rate of it. Its limit itself would tell, or samples that are shorter than                         its load lasts.";
+const NO_LIMIT: &str = "There is no prediction: the VM waits as for a limit, and rests within the \
+                        samples, so that nothing shows the rate of it. Its limit itself would tell, \
+                        or samples that are shorter than its load lasts.";
 /// By how much a change by a factor of e may be missed between intervals that were seen.
 const CURVE: f64 = 0.02;
 
@@ -166,12 +168,13 @@ pub(crate) fn answer(
     if lifts && kept.len() == 1 && runs.len() > 1 {
         return (none(NO_LIMIT, doubts), Verdict::NoModel, miss);
     }
-    let is_asked = |device: &&str| depth_asked(asked.settings, device).is_some();
     // More that a guest sends makes the queue go to and fro at another rate.
     let sends_more = asked.settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
-    let is_followed = |_: &&str| !sends_more && is_deeper(keys, runs);
-    let is_asked = |device: &&str| sends_more || is_asked(device);
-    if let Some(device) = asked.flapping.filter(is_asked).filter(|device| !is_followed(device)) {
+    let is_lost = |device: &&str| {
+        let is_asked = depth_asked(asked.settings, device).is_some();
+        sends_more || is_asked && !is_deeper(keys, runs)
+    };
+    if let Some(device) = asked.flapping.filter(is_lost) {
         return (none(&flaps::refusal(device), doubts), Verdict::NoModel, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.

@@ -1,14 +1,13 @@
 //! Findings of one cause that one thing is to be done about: they are one, which names all its places.
 
-use levels::usual_interval_s;
-
 use super::Case;
 use crate::{Finding, Party, changes::tell_of_one_driver};
 
-/// Findings, those that `unites` puts to an earlier one in it: it tells so, and has what is to be done
-/// about both in the earlier one then.
+/// Findings about things that are called `noun`, those that `unites` puts to an earlier one in it: it tells so, and has
+/// what is to be done about both in the earlier one then.
 pub(super) fn united(
     all: impl IntoIterator<Item = Finding>,
+    noun: &str,
     unites: impl Fn(&mut Finding, &Finding) -> bool,
 ) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -18,6 +17,7 @@ pub(super) fn united(
             None => findings.push(finding),
         }
     }
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, noun));
     findings
 }
 
@@ -28,14 +28,13 @@ pub(super) fn are_of_one_time(one: &Finding, other: &Finding) -> bool {
 
 /// Whether two findings about things of one kind begin together, but for a sample.
 pub(super) fn begin_together(case: &Case<'_>, one: &Finding, other: &Finding) -> bool {
-    let interval_ms = 1000.0 * usual_interval_s(case.host.times_ms).unwrap_or_default();
     let apart_ms = one.window.from_ms.abs_diff(other.window.from_ms) as f64;
-    one.at.kind == other.at.kind && apart_ms <= interval_ms
+    one.at.kind == other.at.kind && apart_ms <= 1000.0 * case.host.usual_s
 }
 
 /// Tells of a finding that is about more than one place how many others there are, and which of them one
 /// line deepens.
-pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
+fn tell_of_others(finding: &mut Finding, noun: &str) {
     let others = match finding.also.len() {
         0 => return,
         1 => format!("another {noun}"),

@@ -12,7 +12,7 @@ use levels::most_first;
 
 use super::{
     Case, Rule, adaptive_throttling,
-    alike::{are_of_one_time, tell_of_others, united},
+    alike::{are_of_one_time, united},
     changes, iops_limit, number, queue_evidence, sioc,
     virtual_cap::Cap,
     virtual_disk,
@@ -110,9 +110,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         })
     });
     most_first(&mut findings, |finding| finding.standing);
-    let mut findings = united(findings, |first, other| is_deepened_with(case, first, other));
-    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
-    findings
+    united(findings, "device", |first, other| is_deepened_with(case, first, other))
 }
 
 /// An NFS volume of which it is known how many commands it may have out, where Storage I/O Control does not hold

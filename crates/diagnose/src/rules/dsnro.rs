@@ -8,7 +8,7 @@ use levels::most_first;
 
 use super::{
     Case, EITHER, Rule,
-    alike::{are_of_one_time, tell_of_others, united},
+    alike::{are_of_one_time, united},
     changes, device_depth, number, one_step, queue_evidence, sioc, virtual_disk,
 };
 use crate::{
@@ -103,9 +103,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         Some(judge(case, device, full, certainty, above))
     });
     most_first(&mut findings, |finding| finding.standing);
-    let mut findings = united(findings, |first, other| is_one_with(case, first, other));
-    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
-    findings
+    united(findings, "device", |first, other| is_one_with(case, first, other))
 }
 
 /// Whether two devices are held at the same DSNRO at one time and the same is to be done about both and

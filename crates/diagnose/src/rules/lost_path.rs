@@ -2,7 +2,7 @@
 
 use super::{
     Case,
-    alike::{begin_together, tell_of_others, united},
+    alike::{begin_together, united},
 };
 use crate::{Device, Finding, Path, Spell};
 
@@ -53,12 +53,10 @@ pub(super) fn of_targets(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Finding
         let what = |finding: &Finding| finding.changes.first().map(|change| change.what.clone());
         what(one) == what(other) && one.sufferers.is_empty() == other.sufferers.is_empty()
     };
-    let mut findings = united(findings, |first, other| {
+    united(findings, "path", |first, other| {
         let is_one = target(first).is_some() && target(first) == target(other);
         is_one && begin_together(case, first, other) && does_alike(first, other)
-    });
-    findings.iter_mut().for_each(|finding| tell_of_others(finding, "path"));
-    findings
+    })
 }
 
 /// When a path was down, where that is known.

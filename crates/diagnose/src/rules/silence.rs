@@ -5,7 +5,7 @@ use counters::Counter;
 
 use super::{
     Case, LASTING, Rank, Rule, adaptive_throttling,
-    alike::{begin_together, tell_of_others, united},
+    alike::{begin_together, united},
     changes, iops_limit, number, reservations,
 };
 use crate::{
@@ -44,9 +44,7 @@ const MISSING: f64 = 100.0;
 /// Devices that fall silent together are one finding: whatever does that is one thing.
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let all = case.host.devices.iter().filter_map(|device| found(case, device));
-    let mut findings = united(all, |first, other| begin_together(case, first, other));
-    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
-    findings
+    united(all, "device", |first, other| begin_together(case, first, other))
 }
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use knobs::disk_depths;
 
 use super::{
     Case, Rank, Rule,
-    alike::{are_of_one_time, tell_of_others, united},
+    alike::{are_of_one_time, united},
     virtual_adapter,
     virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
@@ -37,10 +37,9 @@ const LASTING: usize = 2;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
-    let mut findings =
-        united(caps.map(|cap| judge(case, &cap)), |first, other| is_one_with(first, other));
-    findings.iter_mut().for_each(|finding| tell_of_others(finding, "virtual disk"));
-    findings
+    united(caps.map(|cap| judge(case, &cap)), "virtual disk", |first, other| {
+        is_one_with(first, other)
+    })
 }
 
 /// Whether two disks are at the same depth at one time and the same is to be done and left alone: what
