@@ -1,7 +1,8 @@
 //! What waits above the devices: a virtual disk's latency (LAT/rd, LAT/wr) has all that a command waits from the
 //! virtual adapter on, GAVG of its VM's worlds only what is below these [CAP-A]. What the one has more is in no
 //! other row, so it is no finding of a cause, and no all-clear either. Where no world has the VM's name, as in a
-//! file without columns of CPUs or on NFS, what is below is no more than the slowest device takes.
+//! file without columns of CPUs or on NFS, a device's latency is the mean over all who use it: there only waits
+//! what the slowest device does not take, and what all virtual disks together have more than all devices.
 
 use levels::{largest, mean};
 
@@ -17,8 +18,16 @@ pub(crate) fn of<'h>(
     findings: &'h [Finding],
 ) -> impl Iterator<Item = Lack> + 'h {
     let vms = host.vms().filter(move |(vm, _)| !findings.iter().any(|finding| finding.hurts(vm)));
-    let sentences = vms.filter_map(|(vm, disks)| waits(host, vm, &disks));
+    let of_all: Vec<_> = host.every_sample().into_iter().map(|s| above_all(host, s)).collect();
+    let sentences = vms.filter_map(move |(vm, disks)| waits(host, &of_all, vm, &disks));
     sentences.map(|sentence| Lack { what: Lacking::Reason, sentence })
+}
+
+/// What all virtual disks have outstanding and no device has; `None` where a row of either was not measured.
+fn above_all(host: &Host<'_>, sample: usize) -> Option<f64> {
+    let whole = host.vdisks.iter().map(|disk| disk.least_outstanding(sample));
+    let below = host.devices.iter().map(|device| device.flow.outstanding(sample));
+    Some(whole.sum::<Option<f64>>()? - below.sum::<Option<f64>>()?)
 }
 
 /// What a VM has outstanding in a sample, by Little's law.
@@ -26,19 +35,25 @@ struct Held {
     rate: f64,
     /// From its virtual adapters on, at least.
     whole: f64,
-    /// Below its worlds.
+    /// Below its worlds, at most.
     below: f64,
 }
 
 impl Held {
-    /// `None` where something was not measured, or goes another way.
-    fn at(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>], sample: usize) -> Option<Self> {
+    /// `None` where something was not measured, or goes another way. `of_all` is what waits above all devices.
+    fn at(
+        host: &Host<'_>,
+        of_all: Option<f64>,
+        vm: &str,
+        disks: &[&Vdisk<'_>],
+        sample: usize,
+    ) -> Option<Self> {
         let rate = disks.iter().map(|disk| disk.rate(sample)).sum::<Option<f64>>()?;
         let whole = disks.iter().map(|disk| disk.least_outstanding(sample)).sum::<Option<f64>>()?;
         let worlds = || host.devices.iter().filter_map(|device| device.world_of(vm));
         if !host.has_world_of(vm) {
             let slowest_ms = largest(host.devices.iter().map(|device| device.flow.gavg(sample)))?;
-            return Some(Self { rate, whole, below: little(rate, slowest_ms) });
+            return Some(Self { rate, whole, below: little(rate, slowest_ms).max(whole - of_all?) });
         }
         let reached = worlds().map(|world| world.flow.rate(sample)).sum::<Option<f64>>()?;
         let below = worlds().map(|world| world.flow.outstanding(sample)).sum::<Option<f64>>()?;
@@ -52,10 +67,17 @@ impl Held {
     }
 }
 
-fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
+fn waits(
+    host: &Host<'_>,
+    of_all: &[Option<f64>],
+    vm: &str,
+    disks: &[&Vdisk<'_>],
+) -> Option<String> {
     let least = host.limits.get(Threshold::BusyIops);
     let all = host.every_sample();
-    let held = |sample| Held::at(host, vm, disks, sample).filter(|held| held.rate >= least);
+    let held = |sample: usize| {
+        Held::at(host, of_all[sample], vm, disks, sample).filter(|held| held.rate >= least)
+    };
     let counts = |sample| {
         let held = held(sample)?;
         Some(host.is_held_up(held.above(), held.below))
@@ -71,7 +93,7 @@ fn waits(host: &Host<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
     let waiting = over(&|held| held.above().0)?;
     let (place, of) = match host.has_world_of(vm) {
         true => ("below its worlds", vm),
-        false => ("at the slowest device", "the devices"),
+        false => ("at the devices at most", "the devices"),
     };
     Some(format!(
         "{} takes {} ms a command at its virtual adapter, {} ms {place}: {} commands wait above the \
@@ -120,9 +142,21 @@ mod tests {
             diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default())
         };
         let told = |ms: f64| {
-            judged(ms).lacks.iter().any(|lack| lack.sentence.contains("at the slowest device"))
+            judged(ms).lacks.iter().any(|lack| lack.sentence.contains("at the devices at most"))
         };
         assert_eq!([told(141.0), told(1.0)], [true, false]);
+    }
+
+    /// A volume's latency is the mean over a slow and a quick VM: the slow one takes longer, and nothing waits.
+    #[test]
+    fn a_vm_that_takes_longer_than_the_mean_of_its_volume_waits_nowhere_above_it() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 64);
+        device.vm("slow").iops_when(|s| 500.0 + (s % 3) as f64).davg(32.0);
+        device.vm("quick").iops_when(|s| 850.0 + (s % 3) as f64).davg(1.2);
+        bench.without_worlds();
+        let lacks = bench.diagnose(&Thresholds::default(), &Facts::default()).lacks;
+        assert!(lacks.iter().all(|lack| !lack.sentence.contains("wait above")), "{lacks:?}");
     }
 
     #[test]

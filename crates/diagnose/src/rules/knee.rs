@@ -19,6 +19,10 @@ const SAME_MIX: f64 = 0.2;
 /// most of its time (three quarters): what a deeper queue sends there waits behind the rest.
 const TIMES: f64 = 4.0;
 
+/// The part of the commands that other VMs have to do for a rate that stays to be the array's: what each asks for
+/// does not change with who else is there.
+const OTHERS: f64 = 0.2;
+
 /// A device whose array did no more of more commands: its commands there and those done a second, now and then.
 pub(super) struct Knee {
     inside: [f64; 2],
@@ -35,7 +39,9 @@ impl Knee {
         let more: Vec<usize> = others_alike(device, samples).filter(is_more).collect();
         let rate = [flow.mean_rate(samples)?, flow.mean_rate(&more)?];
         let is_no_more = more.len() >= LASTING && NO_MORE.contains(&(rate[1] / rate[0]));
-        let is_all = is_full(device, &more) || !is_sooner(device, samples, &more);
+        let is_all = is_full(device, &more)
+            || !is_sooner(device, samples, &more)
+            || is_of_others(device, samples, &more);
         let inside = [now, flow.mean_in_flight(&more)?];
         (is_no_more && is_all && !device.is_nfs).then_some(Self {
             inside,
@@ -100,6 +106,17 @@ fn is_full(device: &Device<'_>, samples: &[usize]) -> bool {
     mean(samples.iter().map(part)) >= Some(FULL)
 }
 
+/// Whether other VMs do the commands then, and a VM that is there both times another number of them: a sum that
+/// stays nevertheless is what the array does.
+fn is_of_others(device: &Device<'_>, samples: &[usize], others: &[usize]) -> bool {
+    let (now, then) = (device.tenants(samples), device.tenants(others));
+    let least = OTHERS * now.iter().map(|vm| vm.iops).sum::<f64>();
+    now.iter().any(|vm| {
+        let before = then.iter().find(|one| one.name == vm.name);
+        before.is_some_and(|before| before.iops > 0.0 && before.iops - vm.iops >= least)
+    })
+}
+
 /// Whether commands took less time in all (GAVG) in other samples: at a rate that is asked for, and not one
 /// that the array sets, that is what more slots gain [S1].
 fn is_sooner(device: &Device<'_>, samples: &[usize], others: &[usize]) -> bool {
@@ -157,6 +174,20 @@ mod tests {
         assert!(finding.changes.iter().all(|change| change.steps.is_empty()));
         assert!(finding.changes[0].what.starts_with("Ask less of the array"), "{finding:?}");
         assert!(finding.caution.is_none());
+    }
+
+    /// 64 threads that half of 128 slots take, and then another VM with 64: the array does what it did.
+    #[test]
+    fn nor_before_one_that_takes_from_a_vm_what_it_gives_to_another() {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 128).depth(|s| if s < 10 { 128 } else { 32 });
+        let old = device.vm("old").iops_when(|s| if s < 10 { 31_800.0 } else { 15_900.0 });
+        old.davg_when(|s| if s < 10 { 2.0 } else { 1.0 }).kavg_when(|s| if s < 10 { 0.0 } else { 3.0 });
+        let new = device.vm("new").iops_when(|s| if s < 10 { 0.0 } else { 15_900.0 });
+        new.davg(1.0).kavg(3.0);
+        let finding = bench.first(Cause::Dsnro, &Facts::default());
+        assert!(finding.do_not[0].contains("so it is at its knee"), "{:?}", finding.do_not);
+        assert!(finding.changes.iter().all(|change| change.steps.is_empty()));
     }
 
     #[test]
