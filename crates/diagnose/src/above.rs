@@ -53,7 +53,11 @@ impl Held {
         let worlds = || host.devices.iter().filter_map(|device| device.world_of(vm));
         if !host.has_world_of(vm) {
             let slowest_ms = largest(host.devices.iter().map(|device| device.flow.gavg(sample)))?;
-            return Some(Self { rate, whole, below: little(rate, slowest_ms).max(whole - of_all?) });
+            return Some(Self {
+                rate,
+                whole,
+                below: little(rate, slowest_ms).max(whole - of_all?),
+            });
         }
         let reached = worlds().map(|world| world.flow.rate(sample)).sum::<Option<f64>>()?;
         let below = worlds().map(|world| world.flow.outstanding(sample)).sum::<Option<f64>>()?;

@@ -1,26 +1,29 @@
 //! Host adapter queue: commands have a slot of their device and wait at the path or the adapter.
 //!
 //! The QAVG of path and adapter rows covers only the queues there; the device queue's wait is in
-//! their KAVG [CAP-A]. So a QAVG above nothing on an adapter row is the adapter's.
+//! their KAVG [CAP-A]. So a QAVG above nothing on an adapter row is the adapter's. Where its row has none and all its
+//! slots (AQLEN) are taken, what the devices behind it hold beside free slots of their own waits for it.
 
 use counters::Counter;
 use levels::most_first;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Adapter, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Spell, Threshold, mean,
-    path_changes,
+    Adapter, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell, Threshold,
+    little, mean, path_changes, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, &[Counter::AdapterQDepth]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::AdapterQDepth]],
     find,
 };
 
 /// Use of AQLEN from which the adapter itself is the limit.
 const FULL: f64 = 0.7;
+/// Use of AQLEN from which all its slots are taken.
+const ALL: f64 = 0.95;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
@@ -39,15 +42,40 @@ pub(super) fn full(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     adapters.filter_map(|adapter| spell(adapter, &behind(case, adapter))).next()
 }
 
+/// Whether an adapter that leads to a device has no slot left in a sample.
+pub(super) fn has_none_left(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    case.host.adapters_of(device).iter().any(|adapter| is_used_up(adapter, sample))
+}
+
+fn is_used_up(adapter: &Adapter<'_>, sample: usize) -> bool {
+    let slots = adapter.aqlen.at(sample).filter(|slots| *slots > 0.0).map(|slots| ALL * slots);
+    reaches(adapter.flow.in_flight(sample), slots)
+}
+
+/// What waits at an adapter in a sample: its commands.
+fn waiting(adapter: &Adapter<'_>, devices: &[&Device<'_>], sample: usize) -> Option<f64> {
+    let held = || {
+        let held = devices.iter().filter(|device| device.is_held(sample));
+        held.map(|device| Some(little(device.flow.rate(sample)?, device.held_ms(sample)?))).sum()
+    };
+    let own = adapter.flow.own_waiting(sample).filter(|own| *own > 0.0);
+    own.or_else(|| is_used_up(adapter, sample).then(held)?)
+}
+
+/// How long each of its commands waits there, in milliseconds.
+fn wait_ms(adapter: &Adapter<'_>, devices: &[&Device<'_>], sample: usize) -> Option<f64> {
+    Some(1000.0 * waiting(adapter, devices, sample)? / adapter.flow.rate(sample)?)
+}
+
 fn spell(adapter: &Adapter<'_>, devices: &[&Device<'_>]) -> Option<Spell> {
-    let flow = &adapter.flow;
     let limits = devices.iter().min_by(|a, b| a.quickest_ms.total_cmp(&b.quickest_ms))?.limits;
     let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.maybe_busy.iter().copied()).collect();
     busy.sort_unstable();
     busy.dedup();
     Spell::find(&busy, |sample| {
-        let (wait_ms, waiting) = (flow.own_wait_ms(sample)?, flow.own_waiting(sample)?);
-        Some(wait_ms >= limits.get(Threshold::QavgMs) && waiting >= limits.get(Threshold::Waiting))
+        let waiting = waiting(adapter, devices, sample)?;
+        let is_long = wait_ms(adapter, devices, sample)? >= limits.get(Threshold::QavgMs);
+        Some(is_long && waiting >= limits.get(Threshold::Waiting))
     })
 }
 
@@ -57,9 +85,10 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let spell = spell(adapter, &devices)?;
     let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));
-    let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms)?;
+    let wait_ms =
+        flow.per_command(&spell.samples, |_, sample| wait_ms(adapter, &devices, sample))?;
     let mut finding = case.finding(Cause::AdapterQueue, adapter.object(), &spell);
-    finding.standing = spell.mean(|sample| flow.own_waiting(sample))?;
+    finding.standing = spell.mean(|sample| waiting(adapter, &devices, sample))?;
     finding.limit = depth;
     let slots = |depth| format!("{} slots (AQLEN)", number(depth));
     let limit = depth.map_or_else(|| "queue".into(), slots);
@@ -211,6 +240,27 @@ mod tests {
         assert_eq!((finding.at.name.as_str(), finding.sufferers.len()), ("vmhba1", 4));
         assert!(finding.causers.is_empty(), "all are alike");
         assert!(finding.confidence > 0.9);
+    }
+
+    #[test]
+    fn what_devices_hold_beside_free_slots_before_a_full_adapter_waits_for_it() {
+        let found = |aqlen: u32| {
+            let mut bench = Bench::new(6);
+            bench.aqlen(aqlen);
+            for name in ["naa.1", "naa.2", "naa.3", "naa.4"] {
+                let device = bench.device(name, 128);
+                device
+                    .vm(name)
+                    .iops_when(|s| 100_000.0 + s as f64)
+                    .davg(0.64)
+                    .kavg(5.0)
+                    .sampled(|_| 64);
+            }
+            let causes: Vec<Cause> = bench.findings().iter().map(|found| found.cause).collect();
+            causes
+        };
+        assert_eq!(found(256), [Cause::AdapterQueue]);
+        assert_eq!(found(512), [Cause::HostWait; 4]);
     }
 
     #[test]

@@ -9,8 +9,8 @@
 use counters::Counter;
 
 use super::{
-    Case, LASTING, Rank, Rule, changes, iops_limit, number, queue_evidence, refused, reservations,
-    silence, steady,
+    Case, LASTING, Rank, Rule, adapter_queue, changes, iops_limit, number, queue_evidence, refused,
+    reservations, silence, steady,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
@@ -21,7 +21,12 @@ use levels::weighted_mean;
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
+    reads: &[
+        Flow::COUNTERS,
+        Queue::COUNTERS,
+        Vdisk::COUNTERS,
+        &[Counter::AdapterQDepth, Counter::Conflicts],
+    ],
     find,
 };
 
@@ -146,6 +151,7 @@ fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
             && reservations::collide(device, s) == Some(false)
             && !is_back(case, device, s)
             && !silence::stalls(case, device, s)
+            && !adapter_queue::has_none_left(case, device, s)
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));

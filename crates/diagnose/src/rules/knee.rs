@@ -182,7 +182,8 @@ mod tests {
         let mut bench = Bench::new(20);
         let device = bench.device("naa.1", 128).depth(|s| if s < 10 { 128 } else { 32 });
         let old = device.vm("old").iops_when(|s| if s < 10 { 31_800.0 } else { 15_900.0 });
-        old.davg_when(|s| if s < 10 { 2.0 } else { 1.0 }).kavg_when(|s| if s < 10 { 0.0 } else { 3.0 });
+        old.davg_when(|s| if s < 10 { 2.0 } else { 1.0 })
+            .kavg_when(|s| if s < 10 { 0.0 } else { 3.0 });
         let new = device.vm("new").iops_when(|s| if s < 10 { 0.0 } else { 15_900.0 });
         new.davg(1.0).kavg(3.0);
         let finding = bench.first(Cause::Dsnro, &Facts::default());
