@@ -8,7 +8,7 @@ use super::{
     ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
     copies, crowd::Crowded, device_depth::explains_nfs, held_rate::HELD, host_link, knee::Knee,
     known_wait, latency_evidence, less_load, newcomer, number, path_thrash, policy_advice, slow,
-    slow_way, steady, sufferers, switch_link,
+    slow_way, steady, sufferers_behind, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
@@ -256,7 +256,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             finding.raise_confidence = vec![surer(device).into()];
         }
     }
-    finding.sufferers = sufferers(case, device, spell);
+    finding.sufferers = sufferers_behind(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     most_first(&mut finding.sufferers, |party| party.slots);

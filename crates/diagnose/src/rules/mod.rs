@@ -57,7 +57,7 @@ use levels::{array_of, most_first};
 
 use crate::{
     ArrayFacts, ArrayQueue, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host,
-    LevelKind, Object, Party, Spell, Threshold, Vdisk, changes, mean, number,
+    LevelKind, Object, Party, Spell, Threshold, Vdisk, changes, little, mean, number, reaches,
 };
 
 use crowd::Crowd;
@@ -492,6 +492,20 @@ fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> 
     let mean_ms = device.flow.per_command(samples, Flow::gavg).unwrap_or_default();
     parties.retain(|party| party.gavg_ms.is_none_or(|ms| ms * CONTRAST >= mean_ms));
     parties
+}
+
+/// The same of what is behind the device: not who waits for the IOPS limits of its own disks for most of its time,
+/// where anybody else is there.
+fn sufferers_behind(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
+    const MOST: f64 = 0.5;
+    let all = sufferers(case, device, spell);
+    let held = iops_limit::waiting_for_limits(case, device);
+    let is_held = |party: &&Party| {
+        let outstanding = party.gavg_ms.map(|ms| MOST * little(party.iops, ms));
+        reaches(held.get(&party.name).copied(), outstanding)
+    };
+    let others: Vec<Party> = all.iter().filter(|party| !is_held(party)).cloned().collect();
+    if others.is_empty() { all } else { others }
 }
 
 /// A virtual disk as a party.

@@ -13,7 +13,7 @@ use super::{
     changes,
     host_link::{Sender, causers, limit, senders},
     known_wait::{LinkTime, NO_DEEPER, OnLink, smaller, waiting},
-    latency_evidence, number, sufferers,
+    latency_evidence, number, sufferers_behind,
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, SwitchLink, Vdisk,
@@ -81,7 +81,7 @@ fn judge(case: &Case<'_>, mut held: Vec<Held<'_>>) -> Option<Finding> {
     let causers = if is_most { causers(&senders) } else { &[] };
     finding.causers = causers.iter().map(|causer| causer.party.clone()).collect();
     let all: Vec<_> =
-        held.iter().flat_map(|held| sufferers(case, held.device, &held.spell)).collect();
+        held.iter().flat_map(|held| sufferers_behind(case, held.device, &held.spell)).collect();
     let is_causer = |name: &str| causers.iter().any(|causer| causer.party.name == name);
     let others: Vec<_> = all.iter().filter(|party| !is_causer(&party.name)).cloned().collect();
     let devices = case.host.busy_devices().filter(|device| crosses(device)).collect();
