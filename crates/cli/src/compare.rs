@@ -145,7 +145,10 @@ pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, pairs: &Pairs, rows: u
     let mut table = Table::new(&["", "before", "after", "change"]).left(&[0]);
     for (name, value, print) in FIGURES {
         let (was, is) = (value(before.stack()), value(after.stack()));
-        table.row(vec![name.into(), shown(was, print), shown(is, print), change(was, is)]);
+        let printed = [was, is].map(|value| shown(value, print));
+        let change = if printed[0] == printed[1] { "=".into() } else { change(was, is) };
+        let [was, is] = printed;
+        table.row(vec![name.into(), was, is, change]);
     }
     let mut out = String::new();
     for (label, side) in [("before", before), ("after", after)] {

@@ -64,7 +64,10 @@ pub(crate) fn headline(
                 let well = "Nothing is wrong: no storage problem in these samples";
                 match slow_beside_the_mean(host, facts) {
                     Some(latencies) => format!("{well}; {latencies}."),
-                    None => format!("{well}. {}; {}.", queues(host, facts), latencies(host)),
+                    None => {
+                        let queues = queues(host, facts).map(|told| format!(". {told}"));
+                        format!("{well}{}; {}.", queues.unwrap_or_default(), latencies(host))
+                    }
                 }
             }),
     }
@@ -156,12 +159,12 @@ fn quick_at_times(host: &Host<'_>, device: &Device<'_>) -> Option<[f64; 2]> {
 }
 
 /// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
-/// while no command waits for them.
-fn queues(host: &Host<'_>, facts: &Facts) -> &'static str {
+/// while no command waits for them. Of NFS alone no row tells a queue.
+fn queues(host: &Host<'_>, facts: &Facts) -> Option<&'static str> {
     let mut at_array = facts.devices.values().filter_map(|device| device.array_queue.as_ref());
     match host.busy_devices().any(Device::is_used_up) || at_array.any(ArrayQueue::is_full) {
-        true => "Few commands wait",
-        false => "No queue is full",
+        true => Some("Few commands wait"),
+        false => host.busy_devices().any(|device| !device.is_nfs).then_some("No queue is full"),
     }
 }
 
@@ -300,7 +303,8 @@ fn of_finding(finding: &Finding) -> String {
     // The latency of a failed command is no storage's.
     let cost = cost.filter(|_| finding.cause != Cause::Failures);
     let cost = cost.map(|ms| format!(", {least}{} ms a command", number(ms)));
-    let when = cost.as_ref().map(|_| when(finding)).unwrap_or_default();
+    let is_timed = cost.is_some() || finding.cause == Cause::Silence;
+    let when = if is_timed { when(finding) } else { String::new() };
     let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
     let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);
     let rate = rate.map(|rate| format!(", {}/s", number(rate.value))).unwrap_or_default();

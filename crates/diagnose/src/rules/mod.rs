@@ -153,7 +153,21 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.flat_map(|rule| (rule.find)(case)).collect();
     let rank = |finding: &Finding| (finding.cause.rule().rank)(finding);
     sort_by(&mut findings, |a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    silence_first(&mut findings);
     findings
+}
+
+/// Puts the silence that a lost path made before the path, where it lasts longer than what the path costs later.
+fn silence_first(findings: &mut [Finding]) {
+    let Some(lost) = findings.first().filter(|first| first.cause == Cause::PathDown) else { return };
+    let is_longer = |silent: &Finding| {
+        let samples = [silent, lost].map(|finding| finding.window.samples);
+        samples[0] > samples[1] && silent.sufferers.iter().any(|vm| lost.hurts(&vm.name))
+    };
+    let silence = |finding: &Finding| finding.cause == Cause::Silence && is_longer(finding);
+    if let Some(place) = findings.iter().position(silence) {
+        findings[..=place].rotate_right(1);
+    }
 }
 
 /// Whether commands that take so many milliseconds are answered faster than others that take so many, by more than the
