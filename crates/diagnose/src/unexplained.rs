@@ -1,7 +1,7 @@
 //! What is slow or waits though no rule finds why: an all-clear would be wrong, and a finding a guess.
 
 use counters::Counter;
-use levels::array_of;
+use levels::{array_of, largest};
 
 use crate::{
     Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, World,
@@ -52,8 +52,11 @@ pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<La
 /// few samples to tell why.
 fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     let busy = &device.busy;
-    if device.is_nfs || busy.len() >= FEW {
+    if device.is_nfs {
         return None;
+    }
+    if busy.len() >= FEW {
+        return step(host, device);
     }
     let counts = |sample: &usize| {
         let least = host.limits.get(Threshold::BusyOutstanding);
@@ -75,6 +78,8 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
             "{name} takes {ms} ms a command (DAVG) in one of {of} samples, {} in the quickest",
             number(device.quickest_ms)
         )
+    } else if let Some(told) = step(host, device) {
+        return Some(told);
     } else {
         let other = host.busy_devices().find(is_quick)?;
         let (own, quick) = (number(davg(device)?), number(davg(other)?));
@@ -83,6 +88,32 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     Some(format!(
         "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
     ))
+}
+
+/// A device that takes many times as long in a few samples as in a few others [DRILL].
+fn step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
+    let (flow, quick_ms) = (&device.flow, device.quickest_ms);
+    let mib_per_s = host.limits.get(Threshold::TransferMib);
+    let is_slow = |&&sample: &&usize| {
+        let own_ms = || Some(flow.davg(sample)? - flow.transfer_ms(sample, mib_per_s)?);
+        let least_ms = host.limits.get(Threshold::QosMs).max(CONTRAST * quick_ms);
+        own_ms() >= Some(least_ms) && flow.in_flight(sample) >= Some(HELD)
+    };
+    let slow: Vec<usize> = device.busy.iter().filter(is_slow).copied().collect();
+    let others = device.busy.len() - slow.len();
+    let most_ms = largest(slow.iter().filter_map(|&sample| flow.davg(sample)))?;
+    let is_far = quick_ms > 0.0 && most_ms >= FAR * quick_ms;
+    (is_far && slow.len() < FEW && (1..FEW).contains(&others)).then(|| {
+        format!(
+            "{} takes up to {} ms a command (DAVG) in {} of {} samples, {} in the quickest: so few are too few to tell \
+             why. Record some minutes of it: `{RECORD_LINE}`.",
+            flow.name,
+            number(most_ms),
+            slow.len(),
+            device.busy.len(),
+            number(quick_ms)
+        )
+    })
 }
 
 /// A VM whose commands take seconds beside others on its device that are served at once, so that the device's mean hides

@@ -27,6 +27,8 @@ pub struct Flow<'a> {
     kavg: Column<'a>,
     gavg: Column<'a>,
     qavg: Column<'a>,
+    /// Whether most of its samples have a QAVG that may be one.
+    is_mostly_timed: bool,
     /// The adapter that it is or leads through.
     way: Option<Way<'a>>,
 }
@@ -79,7 +81,7 @@ impl<'a> Flow<'a> {
     #[must_use]
     pub fn of(recording: &'a Measured, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
-        Self {
+        let mut flow = Self {
             name: &recording.entity(id).name,
             commands: column(Counter::Commands),
             megabytes: [column(Counter::MbRead), column(Counter::MbWritten)],
@@ -87,8 +89,13 @@ impl<'a> Flow<'a> {
             kavg: column(Counter::KernelLatency),
             gavg: column(Counter::GuestLatency),
             qavg: column(Counter::QueueLatency),
+            is_mostly_timed: false,
             way: Way::of(recording, id),
-        }
+        };
+        let samples = 0..recording.len();
+        let timed = samples.clone().filter(|&sample| flow.own_wait_ms(sample).is_some()).count();
+        flow.is_mostly_timed = 2 * timed >= samples.len();
+        flow
     }
 
     /// Commands per second.
@@ -130,10 +137,12 @@ impl<'a> Flow<'a> {
         self.gavg.at(sample).or_else(sum)
     }
 
-    /// QAVG; where there is none, KAVG, which is next to always the same [QAVG].
+    /// QAVG; where the row has none, KAVG, which is next to always the same [QAVG]. One that is missing among others is
+    /// missing.
     #[must_use]
     pub fn qavg(&self, sample: usize) -> Option<f64> {
-        self.own_wait_ms(sample).or_else(|| self.kavg(sample))
+        let instead = || self.kavg(sample).filter(|_| !self.is_mostly_timed);
+        self.own_wait_ms(sample).or_else(instead)
     }
 
     /// QAVG alone, for at a path or an adapter KAVG holds the device queue's wait too [CAP-A]. More

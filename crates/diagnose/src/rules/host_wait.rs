@@ -181,6 +181,8 @@ struct HeldBack {
     vms: Vec<Party>,
     /// How long, in milliseconds.
     kavg_ms: f64,
+    /// What QAVG has of that: what the VMkernel counts there waits in the queue of its own VM.
+    qavg_ms: Option<f64>,
     /// The same of the others, where there are some.
     others_ms: Option<f64>,
 }
@@ -189,21 +191,23 @@ impl HeldBack {
     fn of(device: &Device<'_>, samples: &[usize]) -> Option<Self> {
         const FAR_LESS: f64 = 0.5;
         let kavg_ms = device.flow.per_command(samples, Flow::kavg)?;
+        let qavg_ms = device.flow.per_command(samples, Flow::qavg);
         let of = |world: &World<'_>| world.flow.per_command(samples, Flow::kavg);
         let worlds = device.worlds.iter().filter(|world| !world.is_system && of(world).is_some());
         let (held, others): (Vec<&World<'_>>, Vec<_>) =
             worlds.partition(|world| of(world) >= Some(FAR_LESS * kavg_ms));
         let mut vms = device.tenants(samples);
         if held.is_empty() || others.is_empty() {
-            return Some(Self { vms, kavg_ms, others_ms: None });
+            return Some(Self { vms, kavg_ms, qavg_ms, others_ms: None });
         }
-        let mean_ms = |worlds: &[&World<'_>]| {
-            weighted_mean(
-                worlds.iter().map(|world| Some((of(world)?, world.flow.mean_rate(samples)?))),
-            )
+        let qavg = |world: &World<'_>| world.flow.per_command(samples, Flow::qavg);
+        let mean_of = |worlds: &[&World<'_>], ms: &dyn Fn(&World<'_>) -> Option<f64>| {
+            let each = |world: &&World<'_>| Some((ms(world)?, world.flow.mean_rate(samples)?));
+            weighted_mean(worlds.iter().map(each))
         };
         vms.retain(|vm| held.iter().any(|world| world.owner == vm.name));
-        Some(Self { vms, kavg_ms: mean_ms(&held)?, others_ms: mean_ms(&others) })
+        let (kavg_ms, others_ms) = (mean_of(&held, &of)?, mean_of(&others, &of));
+        Some(Self { vms, kavg_ms, qavg_ms: mean_of(&held, &qavg), others_ms })
     }
 
     fn sentence(&self, name: &str) -> String {
@@ -248,9 +252,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             number(held.commands)
         )
     });
-    // What the VMkernel counts in QAVG waits in the queue of its own VM.
-    let qavg_ms = flow.per_command(&spell.samples, Flow::qavg);
-    let may_be_limited = reaches(qavg_ms, Some(MOSTLY * held.kavg_ms))
+    let may_be_limited = reaches(held.qavg_ms, Some(MOSTLY * held.kavg_ms))
         && held_number.is_none_or(|held| !held.is_sure)
         && !iops_limit::is_known_on(case, device);
     finding.sentence = match may_be_limited && held_number.is_none() && ceiling.is_none() {

@@ -159,7 +159,9 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
 
 /// Puts the silence that a lost path made before the path, where it lasts longer than what the path costs later.
 fn silence_first(findings: &mut [Finding]) {
-    let Some(lost) = findings.first().filter(|first| first.cause == Cause::PathDown) else { return };
+    let Some(lost) = findings.first().filter(|first| first.cause == Cause::PathDown) else {
+        return;
+    };
     let is_longer = |silent: &Finding| {
         let samples = [silent, lost].map(|finding| finding.window.samples);
         samples[0] > samples[1] && silent.sufferers.iter().any(|vm| lost.hurts(&vm.name))
