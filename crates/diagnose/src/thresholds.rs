@@ -90,7 +90,7 @@ macro_rules! thresholds {
 thresholds! {
     DavgMs "davg_ms" 25.0 5.0 "ms" ANY "[ELA 2012-04] / [DRILL]" "DAVG from which the array counts as slow.";
     KavgMs "kavg_ms" 2.0 0.1 "ms" ANY "[ELA 2012-04] / [S0: anything but zero]" "Wait in a queue of the VMkernel from which it counts.";
-    HeldMs "held_ms" 3.0 3.0 "ms" ANY "[ELA 6.4]: every source that gives a number calls more too long" "KAVG beside free slots from which commands are held by something else than a queue.";
+    HeldMs "held_ms" 3.0 1.0 "ms" ANY "[ELA 6.4]: every source that gives a number calls more too long / the strictest of them" "KAVG beside free slots from which commands are held by something else than a queue.";
     QavgMs "qavg_ms" 0.5 0.1 "ms" ANY "[DRILL] / [S0: anything but zero]" "QAVG of a path or adapter from which it counts.";
     WaitPercent "wait_pct" 25.0 25.0 "%" ANY "ours" "Wait for a device's slots, or for an IOPS limit, as a part of DAVG, from which it counts even below kavg_ms.";
     QosMs "qos_ms" 2.0 1.0 "ms" ANY "ours / [S0: 1.4 ms is high on flash]" "DAVG from which a flat rate is taken for a limit of the array.";

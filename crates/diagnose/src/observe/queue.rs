@@ -7,8 +7,8 @@ use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
 use super::{
-    Column, Device, Host, Spell, World, is_round, largest, little, mean, median, most_frequent,
-    quantile, reaches,
+    Column, Device, Flow, Host, Spell, World, is_round, largest, little, mean, median,
+    most_frequent, quantile, reaches,
 };
 use crate::{DeviceFacts, Threshold};
 
@@ -193,17 +193,26 @@ impl Device<'_> {
     /// Whether commands are held in the VMkernel though slots are known to be free. Where the
     /// sample saw some queued, less is enough than where KAVG alone tells.
     pub(crate) fn is_held(&self, sample: usize) -> bool {
-        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
-        let is_long = || {
-            let held_ms = self.held_ms(sample)?;
-            let waiting = little(self.flow.rate(sample)?, held_ms);
-            let davg_ms = self.flow.davg(sample)?;
-            let is_queued = self.queue.qued.at(sample) >= Some(self.limits.get(Threshold::Waiting));
-            let least = if is_queued { Threshold::KavgMs } else { Threshold::HeldMs };
-            let counts = self.limits.get(least).max(part * davg_ms);
-            Some(held_ms >= counts && waiting >= self.limits.get(Threshold::Waiting))
+        let is_long = self.is_held_long(&self.flow, &self.queue, sample) == Some(true);
+        is_long && self.is_full(sample) == Some(false)
+    }
+
+    /// The same of a VM on it, whose wait those of others hide in its mean.
+    pub(crate) fn holds_one(&self, sample: usize) -> bool {
+        let is_long = |world: &World<'_>| {
+            !world.is_system && self.is_held_long(&world.flow, &world.queue, sample) == Some(true)
         };
-        is_long() == Some(true) && self.is_full(sample) == Some(false)
+        self.worlds.iter().any(is_long) && self.is_full(sample) == Some(false)
+    }
+
+    fn is_held_long(&self, flow: &Flow<'_>, queue: &Queue<'_>, sample: usize) -> Option<bool> {
+        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
+        let held_ms = flow.kavg(sample)? - self.path_wait_ms(sample)?;
+        let waiting = little(flow.rate(sample)?, held_ms);
+        let is_queued = queue.qued.at(sample) >= Some(self.limits.get(Threshold::Waiting));
+        let least = if is_queued { Threshold::KavgMs } else { Threshold::HeldMs };
+        let counts = self.limits.get(least).max(part * flow.davg(sample)?);
+        Some(held_ms >= counts && waiting >= self.limits.get(Threshold::Waiting))
     }
 
     /// What commands that take so many milliseconds below the host must wait for it to count.

@@ -51,6 +51,11 @@ const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
 /// How many times as far as by chance a rate moves that nobody paces to the command, where nothing else is quick.
 const LOOSE: f64 = 2.0;
+/// How far apart the ends of four fifths of the samples are by chance, in roots of their commands.
+const BY_CHANCE: f64 = 2.56;
+/// How far the latency moves at most, as a part of how far the rate does, where it is the array's own time that stays and
+/// no rate that it sets.
+const HALF: f64 = 0.5;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -219,6 +224,12 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let moved = spread(&spell, |sample| device.flow.rate(sample))?;
+    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)))?;
+    let is_loose = moved - 1.0 >= BY_CHANCE * LOOSE / commands.sqrt();
+    let timed = spread(&spell, |sample| device.flow.davg(sample))?;
+    if is_loose && timed - 1.0 <= HALF * (moved - 1.0) {
+        return None;
+    }
     let stays = moved <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples)?;
     let stalls = davg >= device.limits.get(Threshold::StallMs);
@@ -251,10 +262,11 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_still_while_inside_moves =
         stays && inside >= SPREAD || moved <= EXACT && inside >= MOVES;
     let signs = [is_still_while_inside_moves, is_narrow, is_regulated, is_set];
-    let is_loose = of_chance(case, &spell, |s| device.flow.rate(s)) > Some(LOOSE) && !beside;
+    let is_loose_in_steps =
+        of_chance(case, &spell, |s| device.flow.rate(s)) > Some(LOOSE) && !beside;
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
-        _ if few || is_loose => EITHER,
+        _ if few || is_loose_in_steps => EITHER,
         1 => 0.65,
         2 => 0.75,
         _ => 0.85,

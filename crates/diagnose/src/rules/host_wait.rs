@@ -138,29 +138,33 @@ fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
-/// recording they count however they are spread, and those of a stall in any sample. Where most of those that
+/// recording they count however they are spread, and those of a stall in any sample; and those in which one VM's are,
+/// beside others that are not. Where most of those that
 /// are held meet conflicts, a sample that met none is no riddle.
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
-    let held = Spell::any(&device.busy, |sample| device.is_held(sample))?;
+    let is_held = |sample: usize| device.is_held(sample) || device.holds_one(sample);
+    let held = Spell::any(&device.busy, is_held)?;
     if held.share(|sample| reservations::collide(device, sample) == Some(true)) >= MOSTLY {
         return None;
     }
-    let is_unexplained = |s: usize| {
-        device.is_held(s)
-            && reservations::collide(device, s) == Some(false)
-            && !is_back(case, device, s)
-            && !silence::stalls(case, device, s)
-            && !adapter_queue::has_none_left(case, device, s)
+    let is_explained = |s: usize| {
+        reservations::collide(device, s) != Some(false)
+            || is_back(case, device, s)
+            || silence::stalls(case, device, s)
+            || adapter_queue::has_none_left(case, device, s)
     };
+    let is_unexplained = |s: usize| device.is_held(s) && !is_explained(s);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
     let stall_ms = device.limits.get(Threshold::StallMs);
     let stalls = |s| is_unexplained(s) && device.held_ms(s) >= Some(stall_ms);
+    let is_one_held = |s: usize| device.holds_one(s) && !is_explained(s);
     device
         .spell(is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
         .or_else(|| Spell::any(&device.busy, stalls))
+        .or_else(|| device.spell(is_one_held))
 }
 
 /// Whether a device is back that hardly answered in the sample before: it had more commands then than
@@ -252,10 +256,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
             number(held.commands)
         )
     });
-    let may_be_limited = reaches(held.qavg_ms, Some(MOSTLY * held.kavg_ms))
+    let set = match &held.vms[..] {
+        [vm] => iops_limit::rate_that_stays(case, device, (&vm.name, spell)),
+        _ => None,
+    };
+    let is_queued = reaches(held.qavg_ms, Some(MOSTLY * held.kavg_ms));
+    let may_be_limited = (is_queued || set.is_some())
         && held_number.is_none_or(|held| !held.is_sure)
         && !iops_limit::is_known_on(case, device);
-    finding.sentence = match may_be_limited && held_number.is_none() && ceiling.is_none() {
+    let is_no_other = held_number.is_none() && ceiling.is_none();
+    finding.sentence = match may_be_limited && is_queued && is_no_other {
         true => format!(
             "{}, in the queues of the VMs themselves (QAVG) though slots are free: an IOPS limit or a storage policy \
              of their disks is the first to look at.",
@@ -263,6 +273,11 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         ),
         false => format!("{}, for no queue that the counters show: {why}.", held.sentence(name)),
     };
+    if let Some(rate) = set.filter(|_| may_be_limited && is_no_other) {
+        let rate = number(rate);
+        finding.sentence +=
+            &format!(" Its rate stays at {rate} a second, as under an IOPS limit of its disks.");
+    }
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
     let is_either = held_number.is_some_and(|held| !held.is_sure) || ceiling.is_some();

@@ -200,23 +200,44 @@ pub(super) fn rate_that_is_set(
     device: &Device<'_>,
     (vm, spell): (&str, &Spell),
 ) -> Option<f64> {
-    let own = suspects(case, device).into_iter().filter(|suspect| suspect.vm() == vm);
-    let mut unknown = own.filter(|suspect| known_limit(case, suspect).is_none());
-    let set = unknown.find(|suspect| is_set(case, suspect, spell))?;
-    spell.mean(|sample| set.rate(sample))
+    rate_of(case, device, (vm, spell), is_set)
 }
 
-/// Whether the rate of a suspect stays, in samples enough, and is one that somebody sets.
-fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
+/// The same of one that stays, whether or not somebody would set it.
+pub(super) fn rate_that_stays(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    (vm, spell): (&str, &Spell),
+) -> Option<f64> {
+    rate_of(case, device, (vm, spell), stays)
+}
+
+fn rate_of(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    (vm, spell): (&str, &Spell),
+    is_such: fn(&Case<'_>, &Suspect<'_>, &Spell) -> bool,
+) -> Option<f64> {
+    let own = suspects(case, device).into_iter().filter(|suspect| suspect.vm() == vm);
+    let mut unknown = own.filter(|suspect| known_limit(case, suspect).is_none());
+    let such = unknown.find(|suspect| is_such(case, suspect, spell))?;
+    spell.mean(|sample| such.rate(sample))
+}
+
+/// Whether the rate of a suspect stays, in samples enough.
+fn stays(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
     let of_chance = steady::of_chance(case, spell, |sample| suspect.rate(sample));
+    spell.samples.len() >= steady::ENOUGH_SAMPLES && steady::is_held(of_chance)
+}
+
+/// The same, and whether it is one that somebody sets.
+fn is_set(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> bool {
     let rate = spell.mean(|sample| suspect.rate(sample));
     let is_round = |rate: f64| {
         let in_units = in_units(case, suspect, rate, &spell.samples);
         is_round_within(rate, steady::EXACTLY) || is_round_within(in_units, steady::EXACTLY)
     };
-    spell.samples.len() >= steady::ENOUGH_SAMPLES
-        && steady::is_held(of_chance)
-        && rate.is_some_and(is_round)
+    stays(case, suspect, spell) && rate.is_some_and(is_round)
 }
 
 /// Whether a sum of the number of a suspect's commands and of their data does not move, where their sizes do: then a

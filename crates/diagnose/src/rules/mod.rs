@@ -318,19 +318,25 @@ impl Case<'_> {
         let then_ms = 1000.0 * full.demand * work / rate;
         let is_crowded = array.is_crowded(samples, self.array_ms(device, samples)?);
         let is_far_longer = then_ms >= FAR_LONGER * davg_ms;
-        let counts = work >= busy
-            && then_ms > davg_ms
-            && (is_crowded || is_far_longer || work >= ArrayFacts::SPENT);
+        let is_longer = then_ms > davg_ms && (is_far_longer || work >= ArrayFacts::SPENT);
+        let counts = work >= busy && (is_crowded || is_longer);
         let cost = || {
+            let [then, now] = [then_ms, davg_ms].map(number);
+            let each = match then_ms > davg_ms {
+                true => format!(
+                    "with all that wait let through each command takes {then} ms there instead of {now}, also of \
+                     VMs that do not wait today"
+                ),
+                false => format!(
+                    "most of the {now} ms that a command takes there is wait for others already"
+                ),
+            };
             format!(
-                "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \
-                 at most, and with all that wait let through each command takes {} ms there instead of \
-                 {}, also of VMs that do not wait today.",
+                "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % at most, and \
+                 {each}.",
                 array.name,
                 number(100.0 * work),
                 number(100.0 * (1.0 / work - 1.0)),
-                number(then_ms),
-                number(davg_ms)
             )
         };
         counts.then(|| (less_load::of_known(array, samples), cost()))
@@ -418,6 +424,19 @@ impl Case<'_> {
                     .into(),
             ];
         }
+    }
+
+    /// Why a deeper queue gains nothing, for a finding of another rule about a device whose queue is full; nothing where
+    /// it does.
+    fn why_no_deeper(
+        &self,
+        device: &Device<'_>,
+        full: &FullQueue,
+        finding: &Finding,
+    ) -> Vec<String> {
+        let mut as_full = finding.clone();
+        self.spare_what_is_behind(device, full, &mut as_full);
+        as_full.do_not
     }
 
     /// What a command of a device takes below the host, in milliseconds, where its array is found slow in some

@@ -114,14 +114,16 @@ fn judge(
     finding.raise_confidence = vec![
         "Move the suffering VM to another device or host: its latency must be normal there".into(),
     ];
-    finding.changes = fix(case, device, full, holder);
+    let in_vain = case.why_no_deeper(device, full, &finding);
+    finding.changes = fix(case, device, full, holder, in_vain.is_empty());
+    finding.do_not = in_vain;
     if holder.slots * 1000.0 / holder.iops >= LONG * service_ms {
-        finding.do_not = vec![format!(
+        finding.do_not.push(format!(
             "Do not look for the culprit by IOPS: {} does only {} a second, its commands are slow or \
              large.",
             holder.name,
             number(holder.iops)
-        )];
+        ));
     }
     let set = iops_limit::rate_that_is_set(case, device, (&worst.name, &full.spell));
     if let Some(rate) = set {
@@ -141,12 +143,13 @@ fn judge(
     finding
 }
 
-/// More slots than the holder can fill, or a holder that cannot fill them.
+/// More slots than the holder can fill, where that gains anything, or a holder that cannot fill them.
 fn fix(
     case: &Case<'_>,
     device: &Device<'_>,
     full: &FullQueue,
     holder: &Party,
+    gains: bool,
 ) -> Vec<crate::Change> {
     let most = dsnro_advice::most(device, case.facts);
     let to = case.deeper(device, full, 0.0).min(most.max(full.depth as u32));
@@ -164,18 +167,19 @@ fn fix(
         Some(dsnro) => dsnro == from,
         None => dsnro::certainty(case, device, full).is_some(),
     };
-    if reachable > from && is_dsnro {
+    if reachable > from && is_dsnro && gains {
         let depths = (from, reachable);
         changes.push(dsnro_advice::raise(case.host, device, depths, case.facts));
     }
-    if to > deepest && known.is_none() && deepest == from {
+    let is_deepened = to > deepest && gains;
+    if is_deepened && known.is_none() && deepest == from {
         changes.push(dsnro_advice::raise_driver_if_not_deeper(
             case.host,
             device,
             (from, to),
             case.facts,
         ));
-    } else if to > deepest {
+    } else if is_deepened {
         let (depths, dsnro) = ((deepest, to), known.map(|_| facts.dsnro.unwrap_or(from)));
         let mut deeper = changes::raise_depth(case.host, device, depths, dsnro, case.facts);
         if known.is_none() {

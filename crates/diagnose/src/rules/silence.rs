@@ -243,7 +243,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
         finding.raise_confidence =
             vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
     }
-    finding.sufferers = stopped(device, samples);
+    finding.sufferers = match still {
+        [] => device.tenants(samples),
+        _ => stopped(device, samples),
+    };
     finding.changes = vec![look(device)];
     finding.do_not =
         vec!["Do not reboot the host first: it may hang on the device it cannot reach.".into()];
