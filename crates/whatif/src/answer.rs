@@ -199,8 +199,35 @@ pub(crate) fn answer(
         return (none(UNANSWERED, doubts), Verdict::NoModel, miss);
     }
     let (mut simulated, verdict) = told(keys, (lifted, asked.is_undivided), rows, doubts);
+    leave_out_what_is_missed(keys, &mut simulated);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
+}
+
+/// Takes out the rows of counters that today's simulation misses by more than a tenth, and says which: what becomes of
+/// them is not known. A figure's last decimals do not count, nor a hundredth of all that a command takes.
+fn leave_out_what_is_missed(keys: &[Key], simulated: &mut Simulated) {
+    const LAST: f64 = 0.1;
+    const LITTLE: f64 = 0.01;
+    let is_missed = |key: &Key, row: &SimulatedRow| {
+        let gavg = |other: &&Key| other.object == key.object && other.is(Counter::GuestLatency);
+        let whole = keys.iter().find(gavg).and_then(|key| key.captured).unwrap_or_default();
+        let least = if key.unit == "ms" { 2.0 * ROUNDING_MS + LITTLE * whole } else { LAST };
+        let missed = row.captured.map_or(0.0, |was| (row.today - was).abs() - MATCHES * was);
+        !key.is_total() && missed > least
+    };
+    let (mut missed, mut kept) = (Vec::new(), Vec::new());
+    for (key, row) in keys.iter().zip(std::mem::take(&mut simulated.rows)) {
+        if is_missed(key, &row) { missed.push(row) } else { kept.push(row) }
+    }
+    simulated.rows = kept;
+    simulated.doubts.extend(missed.iter().map(|row| {
+        let [today, was] = [row.today, before(row)].map(number);
+        format!(
+            "{} of {} would be {today} today and is {was}: what becomes of it is not known.",
+            row.counter, row.object
+        )
+    }));
 }
 
 /// What holds whatever the readings say, and why.

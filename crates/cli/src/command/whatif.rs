@@ -259,7 +259,8 @@ fn render(of: &OfHost<'_>) -> String {
     if !simulated.rows.is_empty() {
         out.push_str(&table(&simulated.rows));
         out.push_str(&format!(
-            "\nToday's simulation is {:.1} % away from the capture where it is furthest.\n",
+            "\nToday's simulation is {:.1} % away from the capture where it is furthest (KAVG and DAVG as parts of \
+             GAVG).\n",
             calibration.mismatch_percent
         ));
     }

@@ -563,11 +563,15 @@ impl Party {
     /// in any.
     #[must_use]
     pub fn of(owner: &str, flow: &Flow<'_>, samples: &[usize]) -> Option<Self> {
+        // Its figures are held against each other, so they are of the same samples.
+        let is_whole = |&sample: &usize| flow.in_flight(sample).and(flow.waiting(sample)).is_some();
+        let whole: Vec<usize> = samples.iter().copied().filter(is_whole).collect();
+        let samples = if whole.is_empty() { samples } else { &whole };
         Some(Self {
             name: owner.into(),
             iops: flow.mean_rate(samples)?,
             gavg_ms: flow.per_command(samples, Flow::gavg),
-            slots: mean(samples.iter().map(|s| flow.in_flight(*s)))?,
+            slots: flow.mean_in_flight(samples)?,
             waiting: mean(samples.iter().map(|s| flow.waiting(*s))),
         })
     }

@@ -425,10 +425,28 @@ mod tests {
 
     #[test]
     fn a_little_time_in_the_host_is_its_own() {
+        for (rate, davg_ms, kavg_ms, is_told) in
+            [(1_400.0, 0.5, 0.9, false), (400.0, 0.5, 2.5, true), (400.0, 6.0, 2.5, false)]
+        {
+            let mut bench = Bench::new(8);
+            let rate = move |sample: usize| rate * (1.0 + 0.2 * (sample % 3) as f64);
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::QueueLatency, |_| 0.0);
+            device.vm("a").iops_when(rate).davg(davg_ms).kavg(kavg_ms).sampled(|_| 1).queued(|_| 0);
+            assert_eq!(!bench.findings().is_empty(), is_told, "{kavg_ms} beside {davg_ms}");
+        }
+    }
+
+    #[test]
+    fn one_vm_that_is_held_is_told_beside_others_that_hide_it_in_the_mean() {
         let mut bench = Bench::new(8);
-        let rate = |sample: usize| 400.0 + 90.0 * (sample % 3) as f64;
-        bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).kavg(2.5).sampled(|_| 1);
-        assert!(bench.findings().is_empty());
+        let device = bench.device("naa.1", 64);
+        let slow = |sample: usize| 690.0 + 50.0 * (sample % 3) as f64;
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("app").iops_when(slow).davg(1.5).kavg(10.1).sampled(|_| 1).queued(|_| 0);
+        device.vm("web").iops_when(|s| 3_400.0 + 150.0 * (s % 4) as f64).davg(1.5).queued(|_| 0);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert_eq!((finding.sufferers.len(), &*finding.sufferers[0].name), (1, "app"));
     }
 
     #[test]
