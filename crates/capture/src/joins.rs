@@ -7,7 +7,7 @@
 //! commands of a device are those of its paths together.
 
 use counters::sorted::{sort, sort_by};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, EntityId, Kind, Recording};
 
@@ -149,7 +149,14 @@ fn disk_links(recording: &Recording) -> Vec<DiskLink> {
             vms.entry(vm).or_default().push(id);
         }
     }
-    vms.values().flat_map(|parts| links_of_vm(recording, parts, &volumes)).collect()
+    let mut links: Vec<DiskLink> =
+        vms.values().flat_map(|parts| links_of_vm(recording, parts, !volumes.is_empty())).collect();
+    let of_vms = recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm.is_some());
+    let linked: BTreeSet<EntityId> = links.iter().map(|link| link.disk).collect();
+    let left = of_vms.map(|(id, _)| id).filter(|id| !linked.contains(id));
+    let left: Vec<EntityId> = left.collect();
+    links.extend(links_to_volumes(recording, &left, &volumes));
+    links
 }
 
 /// Where I/Os may have gone: a device or NFS volume, and the I/Os counted there.
@@ -158,8 +165,8 @@ struct Target {
     series: Vec<f64>,
 }
 
-/// The links of one VM, of which `parts` are the worlds and virtual disks.
-fn links_of_vm(recording: &Recording, parts: &[EntityId], volumes: &[Target]) -> Vec<DiskLink> {
+/// The links of one VM to the devices of its worlds, of which and of virtual disks `parts` are.
+fn links_of_vm(recording: &Recording, parts: &[EntityId], has_volumes: bool) -> Vec<DiskLink> {
     let of_kind = |kind| {
         let parts = parts.iter().map(|&id| (id, recording.entity(id)));
         parts.filter(move |(_, entity)| entity.kind == kind)
@@ -175,23 +182,17 @@ fn links_of_vm(recording: &Recording, parts: &[EntityId], volumes: &[Target]) ->
     }
     let (ids, disks): (Vec<_>, Vec<_>) =
         of_kind(Kind::VirtualDisk).map(|(id, _)| (id, series(recording, id))).unzip();
-    if let ([only], []) = (targets.as_slice(), volumes) {
+    if let ([only], false) = (targets.as_slice(), has_volumes) {
         let because = Because::OnlyDevice;
         let link = |disk| DiskLink { disk, device: only.device, confidence: 1.0, because };
         return ids.into_iter().map(link).collect();
     }
     let settled = settle(&disks, &targets, None);
     let link = |(place, disk): (usize, EntityId)| {
-        let series = &disks[place];
-        let found = settled.places[place].map(|target| {
-            let confidence = confidence(&disks, &targets, &settled, (place, target));
-            (targets[target].device, confidence, Because::Series)
-        });
-        let found = found.or_else(|| {
-            let (device, confidence) = best_volume(volumes, series)?;
-            Some((device, confidence, Because::Elimination))
-        });
-        found.map(|(device, confidence, because)| DiskLink { disk, device, confidence, because })
+        let target = settled.places[place]?;
+        let confidence = confidence(&disks, &targets, &settled, (place, target));
+        let (device, because) = (targets[target].device, Because::Series);
+        Some(DiskLink { disk, device, confidence, because })
     };
     ids.into_iter().enumerate().filter_map(link).collect()
 }
@@ -306,15 +307,54 @@ fn confidence(
     elsewhere.map(worse).fold(explained(&without, &disks[disk]), f64::min).clamp(0.0, 1.0)
 }
 
-/// The NFS volume that may hold a disk which no world accounts for. Its I/Os are those of all VMs,
-/// so one volume that has room for the disk's is as good as another.
-fn best_volume(volumes: &[Target], disk: &[f64]) -> Option<(EntityId, f64)> {
-    let mut shares: Vec<_> = volumes
-        .iter()
-        .map(|volume| (volume.device, explained(&volume.series, disk).min(1.0)))
-        .filter(|(_, share)| *share > 0.0)
-        .collect();
-    sort_by(&mut shares, |a, b| b.1.total_cmp(&a.1));
-    let second = shares.get(1).map_or(0.0, |share| share.1);
-    shares.first().map(|&(device, share)| (device, share - second))
+/// The NFS volumes that hold the disks which no world accounts for: the I/Os of a volume are those of all VMs on it,
+/// so that a disk for which another has room as well is on either.
+fn links_to_volumes(recording: &Recording, ids: &[EntityId], volumes: &[Target]) -> Vec<DiskLink> {
+    let disks: Vec<_> = ids.iter().map(|&id| series(recording, id)).collect();
+    let settled = settle(&disks, volumes, None);
+    let link = |(place, &disk): (usize, &EntityId)| {
+        let target = settled.places[place]?;
+        let mut own = settled.left[target].clone();
+        add(&mut own, &disks[place], 1.0);
+        let others = settled.left.iter().enumerate().filter(|(other, _)| *other != target);
+        let second = others.map(|(_, left)| explained(left, &disks[place])).fold(0.0, f64::max);
+        let confidence = explained(&own, &disks[place]).min(1.0) - second;
+        let (device, because) = (volumes[target].device, Because::Elimination);
+        Some(DiskLink { disk, device, confidence, because })
+    };
+    ids.iter().enumerate().filter_map(link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::Entity;
+
+    use super::*;
+
+    /// What is as busy as another, but for chance, is told from it by its own I/Os sample by sample.
+    #[test]
+    fn each_of_two_volumes_has_the_disk_of_which_it_has_the_ios() {
+        let mut recording = Recording::new("esx".into());
+        recording.times_ms = (0..12).map(|sample| 5_000 * sample).collect();
+        let rate = |of: f64, step: usize| {
+            let reads = (0..12).map(|s| of + 20.0 * (s * step % 7) as f64);
+            reads.collect::<Vec<f64>>()
+        };
+        let mut add = |entity: Entity, reads: Vec<f64>| {
+            let id = recording.add_entity(entity);
+            recording.set_column(id, Counter::Reads, reads);
+            id
+        };
+        let volumes = [("gold", 390.0, 3), ("silver", 300.0, 5)]
+            .map(|(name, of, step)| add(Entity::new(Kind::NfsVolume, name.into()), rate(of, step)));
+        let disks = [("n2", 300.0, 5), ("n1", 390.0, 3)].map(|(name, of, step)| {
+            let vm = add(Entity::new(Kind::Vm, name.into()), rate(of, step));
+            let disk = Entity::new(Kind::VirtualDisk, format!("{name}:scsi0:0"));
+            add(Entity { vm: Some(vm), ..disk }, rate(of, step))
+        });
+        let links = disk_links(&recording);
+        let found: Vec<_> = links.iter().map(|link| (link.disk, link.device)).collect();
+        assert_eq!(found, [(disks[0], volumes[1]), (disks[1], volumes[0])]);
+        assert!(links.iter().all(|link| link.confidence > 0.9), "{links:?}");
+    }
 }

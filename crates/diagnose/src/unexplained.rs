@@ -80,6 +80,8 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
         )
     } else if let Some(told) = step(host, device) {
         return Some(told);
+    } else if let Some(told) = fills(device) {
+        told
     } else {
         let other = host.busy_devices().find(is_quick)?;
         let (own, quick) = (number(davg(device)?), number(davg(other)?));
@@ -87,6 +89,30 @@ fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     };
     Some(format!(
         "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
+    ))
+}
+
+/// A device whose slots are all taken in one of a few samples, while commands wait as long for them as counts.
+fn fills(device: &Device<'_>) -> Option<String> {
+    let waits = |&sample: &usize| {
+        let waiting = device.flow.waiting(sample).filter(|_| device.is_full(sample) == Some(true));
+        let least_ms = device.flow.davg(sample).map(|davg_ms| device.least_wait_ms(davg_ms));
+        let counts = reaches(device.slot_wait_ms(sample), least_ms);
+        Some((sample, waiting.filter(|_| counts)?))
+    };
+    let (sample, waiting) = device
+        .busy
+        .iter()
+        .filter_map(waits)
+        .filter(|(_, waiting)| *waiting >= device.limits.get(Threshold::Waiting))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "{} commands wait {} ms each (KAVG) for the {} slots of {} in one of {} samples",
+        number(waiting),
+        number(device.flow.kavg(sample)?),
+        number(device.queue.depth_at(sample)?),
+        device.flow.name,
+        device.busy.len()
     ))
 }
 
