@@ -32,7 +32,9 @@ pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<La
         objects.any(|object| object.name == device.flow.name)
     };
     let untold = host.busy_devices().filter(|device| !is_told(device));
-    let few = untold.filter_map(|device| few(host, device).or_else(|| stalled(host, device)));
+    let few = untold.filter_map(|device| {
+        few(host, device).or_else(|| stalled(host, device)).or_else(|| light_step(host, device))
+    });
     let lack = |sentence| Lack { what: Lacking::Reason, sentence };
     if !findings.is_empty() {
         return few.map(lack).collect();
@@ -138,6 +140,39 @@ fn step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
             slow.len(),
             device.busy.len(),
             number(quick_ms)
+        )
+    })
+}
+
+/// A device that takes many times as long for commands of the same kind in samples that follow each other, each of them
+/// with commands enough for their mean, though less than one is out of them [DRILL].
+fn light_step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
+    const COMMANDS: f64 = 100.0;
+    const SAME_MIX: f64 = 0.2;
+    const SAME_SIZE: f64 = 1.25;
+    let flow = &device.flow;
+    let counts =
+        |&s: &usize| flow.rate(s).is_some_and(|rate| rate * host.interval_s(s) >= COMMANDS);
+    let least_ms = host.limits.get(Threshold::QosMs).max(FAR * device.quickest_ms);
+    let is_slow = |s: &usize| counts(s) && flow.davg(*s) >= Some(least_ms);
+    let runs = device.busy.split(|s| !is_slow(s)).filter(|run| run.len() >= FEW);
+    let slow = runs.max_by_key(|run| run.len())?;
+    let ms = flow.per_command(slow, Flow::davg)?;
+    let is_quick = |s: &usize| counts(s) && flow.davg(*s).is_some_and(|quick| FAR * quick <= ms);
+    let quick: Vec<usize> = device.busy.iter().copied().filter(is_quick).collect();
+    let mix = flow.read_part(slow)? - flow.read_part(&quick)?;
+    let sizes = flow.size_kib(slow)? / flow.size_kib(&quick)?;
+    let is_alike = mix.abs() <= SAME_MIX && sizes <= SAME_SIZE;
+    (is_alike && quick.len() >= FEW && !device.is_nfs).then(|| {
+        format!(
+            "{} takes {} ms a command (DAVG) in {} samples on end, {} before or after, at {} a second: too little load to \
+             tell why. The array's own latency of that time, {}, tells.",
+            flow.name,
+            number(ms),
+            slow.len(),
+            flow.per_command(&quick, Flow::davg).map(number).unwrap_or_default(),
+            number(flow.mean_rate(slow).unwrap_or_default()),
+            span(host.begin_ms(slow[0]), host.times_ms[slow[slow.len() - 1]])
         )
     })
 }
