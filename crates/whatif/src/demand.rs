@@ -547,6 +547,9 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     const QUIET: f64 = 0.1;
     /// How much more than that those of others differ, as a factor.
     const RESTLESS: f64 = 4.0;
+    /// What others wait on a device that is full for a part of the time, as a part of its own wait, where it does not
+    /// wait for slots.
+    const ALONE: f64 = 0.02;
     let world = tenant.world.as_ref()?;
     let rate = tenant.row.mean_rate(window)?;
     let waits = tenant.waits(window) && rate >= 1.0;
@@ -557,7 +560,9 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * steady);
     let is_limits = place.others_wait_ms.is_some_and(is_longer) || is_paced;
-    let alone = is_steady && !place.has_most_slots && !place.has_richer && is_limits;
+    let waits_alone = place.others_wait_ms.is_some_and(|others_ms| others_ms <= ALONE * wait_ms);
+    let is_its_own = is_steady && is_limits || waits_alone;
+    let alone = is_its_own && !place.has_most_slots && !place.has_richer;
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))
