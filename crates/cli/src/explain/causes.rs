@@ -184,7 +184,7 @@ const CAUSES: &[Words] = &[
         "adapter-queue",
         [
             "QAVG of a path or adapter above its threshold: that column covers the queues \
-        there alone.",
+        there alone. Or all of AQLEN in use while devices behind it hold commands beside free slots.",
             "Spread devices over adapters, or raise the adapter's own limit where the driver has one.",
             "Do not raise the devices' depth: they share the adapter that is full.",
             "A device queue: its wait is in KAVG of the device, not in QAVG of the adapter.",
@@ -202,7 +202,7 @@ const CAUSES: &[Words] = &[
     (
         "host-wait",
         [
-            "KAVG as long as that of a slow array, with slots free and no flat rate.",
+            "KAVG above its threshold (held_ms), of the device or of one VM on it, with slots free.",
             "Look for reservation conflicts, BUSY and retries in vmkernel.log, and for a host short of CPU.",
             "Do not raise queue depths: the device has slots to spare.",
             "A queue that is full in bursts, or an IOPS limit, whose rate is flat.",
