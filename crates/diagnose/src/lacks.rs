@@ -8,7 +8,10 @@
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span};
+use crate::{
+    Column, Device, Flow, Host, Lack, Lacking, ROUNDED, Threshold, Vdisk, World, median, number,
+    span,
+};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
@@ -114,6 +117,23 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let every = host.every_sample();
     let of_adapters =
         || host.adapters.iter().any(|adapter| is_untold(&every, |s| adapter.flow.rate(s)));
+    let least = host.limits.get(Threshold::BusyIops);
+    let at_load = |rate: &dyn Fn(usize) -> Option<f64>| {
+        every.iter().copied().filter(|&sample| rate(sample) >= Some(least)).collect::<Vec<_>>()
+    };
+    let of_waits = || {
+        let flows = host.adapters.iter().map(|adapter| &adapter.flow);
+        let is_blank = |flow: &Flow<'_>| {
+            is_untold(&at_load(&|sample| flow.rate(sample)), |s| flow.own_wait_ms(s))
+        };
+        flows.into_iter().any(is_blank)
+    };
+    let of_disks = || {
+        let is_blank = |disk: &Vdisk<'_>| {
+            is_untold(&at_load(&|sample| disk.rate(sample)), |s| disk.outstanding(s))
+        };
+        host.vdisks.iter().any(is_blank)
+    };
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
     let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
     let diskless = without_disks(host).filter(|_| has_names);
@@ -129,6 +149,8 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
         ("paths", busy().any(|device| device.paths.is_empty())),
         ("commands of paths", busy().any(of_paths)),
         ("commands of adapters", of_adapters()),
+        ("QAVG of adapters", of_waits()),
+        ("reads, writes or latencies of virtual disks", of_disks()),
         ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
         ("aborts and resets", lacks(&|device| device.faults.aborts)),
         ("failed commands", lacks(&|device| device.faults.failed)),
@@ -373,6 +395,8 @@ mod tests {
             (Kind::Device, Counter::Conflicts),
             (Kind::Path, Counter::Commands),
             (Kind::Adapter, Counter::Commands),
+            (Kind::VirtualDisk, Counter::Reads),
+            (Kind::VirtualDisk, Counter::VdiskReadLatency),
         ] {
             assert_eq!(told(kind, counter), Outcome::CannotTell, "{counter:?}");
         }

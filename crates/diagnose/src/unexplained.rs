@@ -8,7 +8,7 @@ use crate::{
     little, mean, number,
     observe::is_round_within,
     reaches,
-    rules::{CONTRAST, EXACTLY},
+    rules::{ALIKE, CONTRAST, EXACTLY, SAME_MIX},
     span, unrest_percent,
 };
 
@@ -148,8 +148,6 @@ fn step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
 /// with commands enough for their mean, though less than one is out of them [DRILL].
 fn light_step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     const COMMANDS: f64 = 100.0;
-    const SAME_MIX: f64 = 0.2;
-    const SAME_SIZE: f64 = 1.25;
     let flow = &device.flow;
     let counts =
         |&s: &usize| flow.rate(s).is_some_and(|rate| rate * host.interval_s(s) >= COMMANDS);
@@ -162,7 +160,7 @@ fn light_step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
     let quick: Vec<usize> = device.busy.iter().copied().filter(is_quick).collect();
     let mix = flow.read_part(slow)? - flow.read_part(&quick)?;
     let sizes = flow.size_kib(slow)? / flow.size_kib(&quick)?;
-    let is_alike = mix.abs() <= SAME_MIX && sizes <= SAME_SIZE;
+    let is_alike = mix.abs() <= SAME_MIX && ALIKE.contains(&sizes);
     (is_alike && quick.len() >= FEW && !device.is_nfs).then(|| {
         format!(
             "{} takes {} ms a command (DAVG) in {} samples on end, {} before or after, at {} a second: too little load to \

@@ -14,13 +14,13 @@ const MORE: f64 = 1.5;
 /// load, and tells nothing of now.
 const NO_MORE: RangeInclusive<f64> = 0.9..=1.05;
 /// How far the part of the bytes that is read may be another for commands of one kind.
-const SAME_MIX: f64 = 0.2;
+pub(crate) const SAME_MIX: f64 = 0.2;
 /// How many times as long a command takes beside so many times as many others where it waits at the array for
 /// most of its time (three quarters): what a deeper queue sends there waits behind the rest.
 const TIMES: f64 = 4.0;
 
-/// The part of the commands that other VMs have to do for a rate that stays to be the array's: what each asks for
-/// does not change with who else is there.
+/// The part of a rate that stays which one VM has lost to others where the array makes it: what each asks for does not
+/// change with who else is there.
 const OTHERS: f64 = 0.2;
 
 /// A device whose array did no more of more commands: its commands there and those done a second, now and then.
@@ -106,8 +106,8 @@ fn is_full(device: &Device<'_>, samples: &[usize]) -> bool {
     mean(samples.iter().map(part)) >= Some(FULL)
 }
 
-/// Whether other VMs do the commands then, and a VM that is there both times another number of them: a sum that
-/// stays nevertheless is what the array does.
+/// Whether a VM that is there both times did more of the commands then, which others do now: a sum that stays
+/// nevertheless is what the array does.
 fn is_of_others(device: &Device<'_>, samples: &[usize], others: &[usize]) -> bool {
     let (now, then) = (device.tenants(samples), device.tenants(others));
     let least = OTHERS * now.iter().map(|vm| vm.iops).sum::<f64>();

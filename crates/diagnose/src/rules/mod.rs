@@ -62,13 +62,14 @@ use crate::{
 
 use crowd::Crowd;
 use knee::Knee;
+pub(crate) use knee::SAME_MIX;
 pub(crate) use quick_peer::CONTRAST;
 pub(crate) use steady::EXACTLY;
 
 /// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
 const EITHER: f64 = 0.5;
 /// How many times one load is another that counts as like it.
-const ALIKE: RangeInclusive<f64> = 0.8..=1.25;
+pub(crate) const ALIKE: RangeInclusive<f64> = 0.8..=1.25;
 /// Samples that a state must last to be none of chance.
 const LASTING: usize = 3;
 
