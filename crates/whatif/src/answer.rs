@@ -159,6 +159,9 @@ pub(crate) fn answer(
     if miss > MATCHES {
         let why = no_model(keys, &best.today, at);
         let (simulated, verdict) = match asked.is_of_depth {
+            _ if asked.limited.as_ref().is_some_and(Limited::is_unreached) => {
+                unnoticed(keys, &asked, doubts)
+            }
             true => as_seen(keys, rounding, why, doubts),
             false => (none(&why, doubts), Verdict::NoModel),
         };
