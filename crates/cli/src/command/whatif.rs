@@ -258,11 +258,12 @@ fn render(of: &OfHost<'_>) -> String {
     ));
     if !simulated.rows.is_empty() {
         out.push_str(&table(&simulated.rows));
-        out.push_str(&format!(
-            "\nToday's simulation is {:.1} % away from the capture where it is furthest (KAVG and DAVG as parts of \
-             GAVG).\n",
+        let apart = format!(
+            "Today's simulation is {:.1} % away from the capture where it is furthest (KAVG and DAVG as parts of GAVG).",
             calibration.mismatch_percent
-        ));
+        );
+        out.push('\n');
+        out.push_str(&wrapped(&apart, "", ""));
     }
     out.push_str("\nWhat it is made of:\n");
     out.push_str(&made_of(calibration));
