@@ -47,6 +47,7 @@ mod switch_link;
 mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
+mod who_pays;
 
 use counters::sorted::sort_by;
 use std::{collections::BTreeMap, ops::RangeInclusive};
@@ -425,6 +426,7 @@ impl Case<'_> {
                     .into(),
             ];
         }
+        who_pays::tell(self, device, full, finding);
     }
 
     /// Why a deeper queue gains nothing, for a finding of another rule about a device whose queue is full; nothing where

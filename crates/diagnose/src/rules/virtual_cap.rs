@@ -11,7 +11,7 @@ use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{
     ALIKE, Case, adapter_queue, adaptive_throttling, array_qos, changes, command_window, host_link,
-    knee::Knee, newcomer, number, shared, sioc, switch_link,
+    iops_limit, knee::Knee, newcomer, number, shared, sioc, switch_link,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Motion, Object, ObjectKind, ROUNDED, Spell, Vdisk,
@@ -188,6 +188,12 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<Cow
                 .into(),
         );
     }
+    if iops_limit::waiting_for_limits(case, device).contains_key(cap.disk.vm) {
+        return Some("its VM waits for an IOPS limit, which holds whatever is deeper".into());
+    }
+    if command_window::instead_of_deeper(case, device).is_some() {
+        return Some("what leaves the host waits for its command window, which is full".into());
+    }
     if case.is_array_spent(device, samples) {
         return Some("the array does all it can, and more commands only wait there".into());
     }
@@ -255,7 +261,6 @@ fn deepen_both(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<[c
     let has_room =
         case.room_at_adapters(device, samples, to.into()).is_none_or(|room| room > slots);
     let is_full_behind = shared::waits_elsewhere(case, device, samples).is_some()
-        || command_window::instead_of_deeper(case, device).is_some()
         || host_link::instead_of_deeper(case, device).is_some()
         || switch_link::instead_of_deeper(case, device).is_some();
     if !is_own || !has_room || is_full_behind {

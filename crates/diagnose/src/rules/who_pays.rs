@@ -1,0 +1,62 @@
+//! Who gets slower by a deeper queue: with all that waits let through, each command takes as long at an array of which
+//! it is known what it has left, and whoever waits less than that today pays for those who wait longer.
+
+use super::{Case, changes, number};
+use crate::{Device, Finding, FullQueue, Party};
+
+/// The part of the time then from which a VM that takes so long today is none that pays.
+const PAYS: f64 = 0.8;
+/// How many times as long a VM must take then for nobody to deepen the queue for one other alone.
+const FAR_LONGER: f64 = 2.0;
+/// VMs that are named.
+const NAMED: usize = 3;
+
+/// Tells in a finding whose change deepens the queue who pays, and takes those from who suffers; where one VM alone
+/// gains, it is to ask for less instead.
+pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
+    let samples = &full.spell.samples;
+    let deepens = finding.changes.iter().any(|change| !change.steps.is_empty());
+    let (Some(array), Some(rate), true) =
+        (case.array(device), device.flow.mean_rate(samples), deepens)
+    else {
+        return;
+    };
+    let inside = full.demand.min(case.deeper(device, full, 0.0).into());
+    let then_ms = 1000.0 * inside * array.work(samples) / rate;
+    let pays = |vm: &Party| vm.gavg_ms.is_some_and(|ms| ms <= PAYS * then_ms);
+    let (payers, gainers): (Vec<Party>, Vec<Party>) =
+        device.tenants(samples).into_iter().partition(pays);
+    if payers.is_empty() || gainers.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = payers.iter().take(NAMED).map(|vm| vm.name.as_str()).collect();
+    let more = payers.len() - names.len();
+    let who =
+        names.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() };
+    let least_ms = payers.iter().filter_map(|vm| vm.gavg_ms).fold(f64::INFINITY, f64::min);
+    let told = format!(
+        "with what waits let through a command takes {} ms at array {}, also of {who}: {} ms today",
+        number(then_ms),
+        array.name,
+        number(least_ms)
+    );
+    match &gainers[..] {
+        [own] if then_ms >= FAR_LONGER * least_ms => {
+            let what = format!(
+                "Leave the depth as it is, and let {} ask for less, or move it: what waits is its own.",
+                own.name
+            );
+            finding.changes = vec![changes::look(what, Vec::new())];
+            finding.caution = None;
+            finding.do_not =
+                vec![format!("Do not raise the depth for {} alone: {told}.", own.name)];
+        }
+        _ => {
+            let deeper = finding.changes.iter_mut().filter(|change| !change.steps.is_empty());
+            deeper.for_each(|change| change.risk += &format!(" Who waits less pays: {told}."));
+        }
+    }
+    if finding.sufferers.iter().any(|vm| !pays(vm)) {
+        finding.sufferers.retain(|vm| !pays(vm));
+    }
+}
