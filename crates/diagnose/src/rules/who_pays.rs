@@ -5,7 +5,7 @@ use super::{Case, changes, number};
 use crate::{Device, Finding, FullQueue, Party};
 
 /// The part of the time then from which a VM that takes so long today is none that pays.
-const PAYS: f64 = 0.8;
+const PAYS: f64 = 0.9;
 /// How many times as long a VM must take then for nobody to deepen the queue for one other alone.
 const FAR_LONGER: f64 = 2.0;
 /// VMs that are named.
@@ -22,7 +22,12 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
         return;
     };
     let inside = full.demand.min(case.deeper(device, full, 0.0).into());
-    let then_ms = 1000.0 * inside * array.work(samples) / rate;
+    // Where none waits there for another the rate grows to what the array does; else to half way there, for the more
+    // wait the more often one of its parts has nothing to do while another has a queue.
+    let same_rate_ms = 1000.0 * inside / rate;
+    let most_rate_ms = same_rate_ms * array.work(samples);
+    let is_crowded = case.array_ms(device, samples).is_some_and(|ms| array.is_crowded(samples, ms));
+    let then_ms = if is_crowded { f64::midpoint(same_rate_ms, most_rate_ms) } else { most_rate_ms };
     let pays = |vm: &Party| vm.gavg_ms.is_some_and(|ms| ms <= PAYS * then_ms);
     let (payers, gainers): (Vec<Party>, Vec<Party>) =
         device.tenants(samples).into_iter().partition(pays);
