@@ -8,7 +8,7 @@ use crate::{
     little, mean, number,
     observe::is_round_within,
     reaches,
-    rules::{ALIKE, CONTRAST, EXACTLY, SAME_MIX},
+    rules::{ALIKE, CONTRAST, EXACTLY, SAME_MIX, is_served_alike},
     span, unrest_percent,
 };
 
@@ -351,6 +351,11 @@ fn disks(host: &Host<'_>) -> Option<String> {
         slow.ms - slow.moved_ms >= limit(Threshold::QosMs)
             && slow.rate >= limit(Threshold::BusyIops)
             && is_held(host, slow.device, slow.outstanding, slow.rate, slow.unrest())
+            && !is_served_alike(
+                host,
+                &slow.device.busy,
+                [&|s| slow.disk.rate(s), &|s| slow.disk.latency_at(s)],
+            )
     });
     let worst = slow.max_by(|a, b| (a.ms - a.moved_ms).total_cmp(&(b.ms - b.moved_ms)))?;
     let name = worst.disk.name;

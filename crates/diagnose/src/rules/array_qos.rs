@@ -18,9 +18,9 @@ use super::{
     quick_peer::{CONTRAST, faster_peer, quickest},
     silence,
     steady::{
-        ENOUGH_SAMPLES, EXACTLY, MANY_SAMPLES, is_closed, is_closed_at_each, is_exact, is_held,
-        is_paced, is_regulated, is_steady, is_surely_exact, may_be_regulated, of_chance, rates,
-        settled, spread,
+        ENOUGH_SAMPLES, EXACTLY, LOOSE, MANY_SAMPLES, is_closed, is_closed_at_each, is_exact,
+        is_held, is_paced, is_quieter, is_regulated, is_served_alike, is_steady, is_surely_exact,
+        may_be_regulated, of_chance, rates, settled, spread,
     },
 };
 use crate::{
@@ -49,13 +49,6 @@ const LEVEL: f64 = 1.2;
 /// The same where nothing else is quick: a saturated array still gives a little more to more.
 const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
-/// How many times as far as by chance a rate moves that nobody paces to the command, where nothing else is quick.
-const LOOSE: f64 = 2.0;
-/// How far apart the ends of four fifths of the samples are by chance, in roots of their commands.
-const BY_CHANCE: f64 = 2.56;
-/// How far the latency moves at most, as a part of how far the rate does, where it is the array's own time that stays and
-/// no rate that it sets.
-const HALF: f64 = 0.5;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -146,8 +139,10 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let vms = || device.worlds.iter().filter(|world| !world.is_system);
     vms().find_map(|world| {
         let (spell, davg) = flat_and_slow(case, device, &world.flow)?;
-        let is_held =
-            is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
+        let is_quiet =
+            spell.samples.len() < ENOUGH_SAMPLES || is_quieter(case, &spell, &world.flow);
+        let is_held = is_quiet
+            && (is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell)));
         let faster = quicker_vm(device, (world.owner, &world.flow, davg), &spell.samples)?;
         let (vm, faster) = (Some(world.owner), Some(faster));
         is_held.then_some(Held { vm, faster, beside: true, ..Held::of(&world.flow, spell, 0.88) })
@@ -224,10 +219,11 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let moved = spread(&spell, |sample| device.flow.rate(sample))?;
-    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)))?;
-    let is_loose = moved - 1.0 >= BY_CHANCE * LOOSE / commands.sqrt();
-    let timed = spread(&spell, |sample| device.flow.davg(sample))?;
-    if is_loose && timed - 1.0 <= HALF * (moved - 1.0) {
+    let worlds = device.worlds.iter().filter(|world| !world.is_system).map(|world| &world.flow);
+    let is_served_alike = |flow: &Flow<'_>| {
+        is_served_alike(case.host, &spell.samples, [&|s| flow.rate(s), &|s| flow.davg(s)])
+    };
+    if worlds.chain([&device.flow]).any(is_served_alike) {
         return None;
     }
     let stays = moved <= LEVEL;
@@ -247,8 +243,10 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
     let is_free_to_rise =
         is_crowd || is_exact(case, device, &spell) && is_closed_at_each(device, &spell);
-    let follows =
-        || (inside >= FOLLOWS && moved <= EXACT && is_free_to_rise && !stalls).then(itself);
+    // What comes at random is as still as chance has it, and how much of it is out moves with what each takes.
+    let is_paced_by_it = is_quieter(case, &spell, &device.flow) || is_closed(device, &spell);
+    let is_free = is_free_to_rise && is_paced_by_it;
+    let follows = || (inside >= FOLLOWS && moved <= EXACT && is_free && !stalls).then(itself);
     let beside = peer.is_some();
     if few && !(own.is_some() && tells_in_few(case, device, &spell, inside)) {
         return None;

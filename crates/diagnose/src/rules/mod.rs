@@ -65,7 +65,7 @@ use crowd::Crowd;
 use knee::Knee;
 pub(crate) use knee::SAME_MIX;
 pub(crate) use quick_peer::CONTRAST;
-pub(crate) use steady::EXACTLY;
+pub(crate) use steady::{EXACTLY, is_served_alike};
 
 /// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
 const EITHER: f64 = 0.5;

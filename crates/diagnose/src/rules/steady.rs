@@ -3,7 +3,7 @@
 
 use super::{Case, line_rate};
 use crate::{
-    Device, Flow, Queue, Spell, mean, median, observe::is_round_within, quantile, reaches,
+    Device, Flow, Host, Queue, Spell, mean, median, observe::is_round_within, quantile, reaches,
     unrest_percent,
 };
 
@@ -101,6 +101,37 @@ pub(super) fn of_chance(
     let commands = spell.mean(|sample| Some(rate(sample)? * case.host.interval_s(sample)))?;
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&sample| rate(sample)).collect();
     Some(unrest_percent(&rates)? / 100.0 * commands.sqrt())
+}
+
+/// How many times as far as by chance a rate moves that nobody paces to the command.
+pub(super) const LOOSE: f64 = 2.0;
+
+/// Whether the rate of a flow moves by less than chance moves what comes at random.
+pub(super) fn is_quieter(case: &Case<'_>, spell: &Spell, flow: &Flow<'_>) -> bool {
+    const QUIETER: f64 = 0.6;
+    reaches(Some(QUIETER), of_chance(case, spell, |sample| flow.rate(sample)))
+}
+
+/// Whether a latency stays while the rate moves further than by chance: then it is what the array takes, and no rate
+/// that it sets.
+pub(crate) fn is_served_alike(
+    host: &Host<'_>,
+    samples: &[usize],
+    [rate, ms]: [&dyn Fn(usize) -> Option<f64>; 2],
+) -> bool {
+    /// How far apart the ends of four fifths of the samples are by chance, in roots of their commands.
+    const BY_CHANCE: f64 = 2.56;
+    /// How far the latency moves at most, as a part of how far the rate does.
+    const HALF: f64 = 0.5;
+    let apart = |value: &dyn Fn(usize) -> Option<f64>| {
+        let end = |share| quantile(samples.iter().map(|&sample| value(sample)), share);
+        Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE) - 1.0)
+    };
+    let commands = mean(samples.iter().map(|&s| Some(rate(s)? * host.interval_s(s))));
+    let (Some(commands), Some(moved), Some(timed)) = (commands, apart(rate), apart(ms)) else {
+        return false;
+    };
+    moved >= BY_CHANCE * LOOSE / commands.sqrt() && timed <= HALF * moved
 }
 
 /// Whether a rate moves about as far as chance moves it, in samples enough: nobody paces it. Three in four
