@@ -319,7 +319,8 @@ impl Light {
         if knee >= VARIATION * self.outstanding && first.outstanding >= VARIATION * knee {
             quick.push(at(knee, least));
         }
-        let slow = [at(1.0, self.alone_ms.min(most)), at(self.outstanding, most)];
+        // Fewer than were seen may take no less.
+        let slow = [at(1.0, most), at(self.outstanding, most)];
         let slow = slow.into_iter().skip(usize::from(self.outstanding < 2.0)).collect();
         [vec![at(self.outstanding, f64::midpoint(least, most))], slow, quick]
     }
@@ -329,7 +330,8 @@ impl Light {
 fn slopes(seen: Seen, (above, flatter): ([f64; 2], f64), below: [f64; 2]) -> [Slopes; 3] {
     let of = |above: f64, below: f64| Slopes { above: above.clamp(0.0, 1.0), below };
     let middle = |[low, high]: [f64; 2]| f64::midpoint(low, high);
-    let flat_below = (0.5 * below[0]).clamp(0.0, 1.0);
+    // Fewer than were seen may take no less: an array is no quicker below its knee.
+    let flat_below = 0.0;
     let steep_below = (STEEPER * below[1]).clamp(0.0, 1.0);
     let best_below = middle(below).clamp(0.0, 1.0);
     match seen {

@@ -12,8 +12,8 @@ use super::{
     changes, device_depth, number, one_step, queue_evidence, sioc, virtual_disk,
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Party, Queue, Vdisk,
-    driver_depth, dsnro_advice, span,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Party, Queue, Threshold,
+    Vdisk, driver_depth, dsnro_advice, span,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -165,20 +165,25 @@ fn judge(
     finding
 }
 
-/// Since when a queue has more slots than it was full at, and how many, where it does to the end while those who shared
-/// it go on as they did: somebody raised it.
+/// Since when a queue has more slots than it was full at, and how many, where it does to the end and nobody waits, while
+/// those who shared it go on as they did: somebody raised it.
 fn raised_since(device: &Device<'_>, full: &FullQueue) -> Option<(usize, f64)> {
     const GOES_ON: f64 = 0.5;
     let last = full.spell.samples.last()?;
     let later: Vec<usize> = device.busy.iter().copied().filter(|sample| sample > last).collect();
-    let is_more = |&sample: &usize| device.queue.depth_at(sample) > Some(full.depth);
+    let least = device.limits.get(Threshold::Waiting);
+    let is_more = |&sample: &usize| {
+        let waits_no_more = device.flow.waiting(sample).is_some_and(|waiting| waiting < least);
+        device.queue.depth_at(sample) > Some(full.depth) && waits_no_more
+    };
     let then = device.tenants(&later);
     let goes_on =
         |vm: &&Party| then.iter().any(|now| now.name == vm.name && now.iops >= GOES_ON * vm.iops);
     let tenants = device.tenants(&full.spell.samples);
     let competes = tenants.iter().filter(goes_on).count() > 1;
     let is_raised = competes && later.len() >= LASTING && later.iter().all(is_more);
-    is_raised.then_some((later[0], device.queue.depth_at(later[0])?))
+    let since = *later.first().filter(|_| is_raised)?;
+    Some((since, device.queue.depth_at(since)?))
 }
 
 fn sentence(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {
@@ -378,9 +383,11 @@ mod tests {
                 let device =
                     bench.device(name, 32).depth(|sample| if sample < 7 { 32 } else { 64 });
                 let kavg = move |sample| if sample < 7 { 1.2 + 0.05 * index as f64 } else { 0.0 };
-                for vm in ["a", "b"] {
+                // Who is alone competes with nobody.
+                for (vm, later) in [("a", 10_000.0), ("b", 0.0)] {
+                    let rate = move |sample| if sample < 7 { 10_000.0 } else { later };
                     let vm = format!("{vm}-{name}");
-                    device.vm(&vm).iops(10_000.0).davg(1.6).kavg_when(kavg);
+                    device.vm(&vm).iops_when(rate).davg(1.6).kavg_when(kavg);
                 }
             }
             bench.only(Cause::Dsnro, facts)
