@@ -5,13 +5,12 @@
 //! are those of the devices behind them, and no virtual disk has commands that no device has
 //! [CAP-A]. A file in which they do not, by far, is a part of one.
 
+use std::borrow::Cow;
+
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{
-    Column, Device, Flow, Host, Lack, Lacking, ROUNDED, Threshold, Vdisk, World, median, number,
-    span,
-};
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, World, median, number, span};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
@@ -107,6 +106,11 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
             || busy().any(|device| is_untold(&device.busy, |s| column(device).at(s)))
     };
     let of_data = |device: &&Device<'_>| is_untold(&device.busy, |s| device.flow.mib_per_s(s));
+    let has_data =
+        |device: &&&Device<'_>| device.busy.iter().any(|&s| device.flow.mib_per_s(s).is_some());
+    let has = |column: &dyn for<'a> Fn(&Device<'a>) -> Column<'a>| {
+        scsi.iter().any(|device| column(device).every().next().is_some())
+    };
     let of_paths = |device: &&Device<'_>| {
         device.paths.iter().any(|path| is_untold(&device.busy, |s| path.flow.rate(s)))
     };
@@ -117,47 +121,44 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let every = host.every_sample();
     let of_adapters =
         || host.adapters.iter().any(|adapter| is_untold(&every, |s| adapter.flow.rate(s)));
-    let least = host.limits.get(Threshold::BusyIops);
-    let at_load = |rate: &dyn Fn(usize) -> Option<f64>| {
-        every.iter().copied().filter(|&sample| rate(sample) >= Some(least)).collect::<Vec<_>>()
-    };
-    let of_waits = || {
-        let flows = host.adapters.iter().map(|adapter| &adapter.flow);
-        let is_blank = |flow: &Flow<'_>| {
-            is_untold(&at_load(&|sample| flow.rate(sample)), |s| flow.own_wait_ms(s))
-        };
-        flows.into_iter().any(is_blank)
-    };
-    let of_disks = || {
-        let is_blank = |disk: &Vdisk<'_>| {
-            is_untold(&at_load(&|sample| disk.rate(sample)), |s| disk.outstanding(s))
-        };
-        host.vdisks.iter().any(is_blank)
-    };
+    let are_blank = are_blank(host);
     let has_worlds = host.devices.iter().any(|device| device.worlds.iter().any(|w| !w.is_system));
     let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
     let diskless = without_disks(host).filter(|_| has_names);
     let of_one = diskless.map(|vm| format!("virtual disks of {vm}"));
+    let part = |what: &'static str, has_some: bool| match has_some {
+        true => Cow::from(format!("{what} in enough rows")),
+        false => Cow::from(what),
+    };
     let all = [
-        ("virtual disks", has_worlds && host.vdisks.is_empty()),
-        (of_one.as_deref().unwrap_or_default(), of_one.is_some()),
-        ("names of VMs", has_worlds && !host.vdisks.is_empty() && !has_names),
-        ("ACTV", lacks(&|device| device.queue.actv)),
-        ("QUED", lacks(&|device| device.queue.qued)),
-        ("data (MBREAD/s, MBWRTN/s)", busy().any(of_data)),
-        ("commands in some rows", busy().any(of_commands)),
-        ("paths", busy().any(|device| device.paths.is_empty())),
-        ("commands of paths", busy().any(of_paths)),
-        ("commands of adapters", of_adapters()),
-        ("QAVG of adapters", of_waits()),
-        ("reads, writes or latencies of virtual disks", of_disks()),
-        ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
-        ("aborts and resets", lacks(&|device| device.faults.aborts)),
-        ("failed commands", lacks(&|device| device.faults.failed)),
-        ("reservation conflicts", lacks(&|device| device.faults.conflicts)),
+        (Cow::from("virtual disks"), has_worlds && host.vdisks.is_empty()),
+        (of_one.clone().unwrap_or_default().into(), of_one.is_some()),
+        (Cow::from("names of VMs"), has_worlds && !host.vdisks.is_empty() && !has_names),
+        (part("ACTV", has(&|device| device.queue.actv)), lacks(&|device| device.queue.actv)),
+        (part("QUED", has(&|device| device.queue.qued)), lacks(&|device| device.queue.qued)),
+        (part("data (MBREAD/s, MBWRTN/s)", busy().any(|d| has_data(&d))), busy().any(of_data)),
+        (Cow::from("commands in some rows"), busy().any(of_commands)),
+        (Cow::from("paths"), busy().any(|device| device.paths.is_empty())),
+        (Cow::from("commands of paths"), busy().any(of_paths)),
+        (Cow::from("commands of adapters"), of_adapters()),
+        (Cow::from("QAVG of adapters"), are_blank[0]),
+        (Cow::from("reads, writes or latencies of virtual disks"), are_blank[1]),
+        (Cow::from("AQLEN"), !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
+        (
+            part("aborts and resets", has(&|device| device.faults.aborts)),
+            lacks(&|device| device.faults.aborts),
+        ),
+        (
+            part("failed commands", has(&|device| device.faults.failed)),
+            lacks(&|device| device.faults.failed),
+        ),
+        (
+            part("reservation conflicts", has(&|device| device.faults.conflicts)),
+            lacks(&|device| device.faults.conflicts),
+        ),
     ];
     let lacking: Vec<&str> =
-        all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| *what).collect();
+        all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| &**what).collect();
     let sentence = || {
         format!(
             "No {} in this recording, so nothing is said about them: `{RECORD_LINE}` records \
@@ -167,6 +168,23 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     };
     (!scsi.is_empty() && !lacking.is_empty())
         .then(|| Lack { what: Lacking::Counters, sentence: sentence() })
+}
+
+/// Whether the wait at an adapter is blank under load, and how long a virtual disk takes then.
+fn are_blank(host: &Host<'_>) -> [bool; 2] {
+    let least = host.limits.get(Threshold::BusyIops);
+    type Values<'a> = &'a dyn Fn(usize) -> Option<f64>;
+    let is_blank = |rate: Values<'_>, value: Values<'_>| {
+        let mut at_load = host.every_sample();
+        at_load.retain(|&sample| rate(sample) >= Some(least));
+        is_untold(&at_load, value)
+    };
+    let mut flows = host.adapters.iter().map(|adapter| &adapter.flow);
+    let mut disks = host.vdisks.iter();
+    [
+        flows.any(|flow| is_blank(&|s| flow.rate(s), &|s| flow.own_wait_ms(s))),
+        disks.any(|disk| is_blank(&|s| disk.rate(s), &|s| disk.outstanding(s))),
+    ]
 }
 
 /// Whether most of some samples do not tell a value.
