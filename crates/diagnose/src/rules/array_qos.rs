@@ -223,7 +223,9 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_served_alike = |flow: &Flow<'_>| {
         is_served_alike(case.host, &spell.samples, [&|s| flow.rate(s), &|s| flow.davg(s)])
     };
-    if worlds.chain([&device.flow]).any(is_served_alike) {
+    // A sum that is held is, however it is divided.
+    let is_sum = is_exact(case, device, &spell);
+    if is_served_alike(&device.flow) || !is_sum && worlds.into_iter().any(is_served_alike) {
         return None;
     }
     let stays = moved <= LEVEL;

@@ -121,7 +121,8 @@ pub(crate) fn is_served_alike(
 ) -> bool {
     /// How far apart the ends of four fifths of the samples are by chance, in roots of their commands.
     const BY_CHANCE: f64 = 2.56;
-    /// How far the latency moves at most, as a part of how far the rate does.
+    /// How far the latency moves at most: of itself, and as a part of how far the rate does.
+    const STAYS: f64 = 0.15;
     const HALF: f64 = 0.5;
     let apart = |value: &dyn Fn(usize) -> Option<f64>| {
         let end = |share| quantile(samples.iter().map(|&sample| value(sample)), share);
@@ -131,7 +132,7 @@ pub(crate) fn is_served_alike(
     let (Some(commands), Some(moved), Some(timed)) = (commands, apart(rate), apart(ms)) else {
         return false;
     };
-    moved >= BY_CHANCE * LOOSE / commands.sqrt() && timed <= HALF * moved
+    moved >= BY_CHANCE * LOOSE / commands.sqrt() && timed <= STAYS.min(HALF * moved)
 }
 
 /// Whether a rate moves about as far as chance moves it, in samples enough: nobody paces it. Three in four
