@@ -151,6 +151,9 @@ fn disk_links(recording: &Recording) -> Vec<DiskLink> {
     }
     let mut links: Vec<DiskLink> =
         vms.values().flat_map(|parts| links_of_vm(recording, parts, !volumes.is_empty())).collect();
+    if volumes.is_empty() {
+        return links;
+    }
     let of_vms = recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm.is_some());
     let linked: BTreeSet<EntityId> = links.iter().map(|link| link.disk).collect();
     let left = of_vms.map(|(id, _)| id).filter(|id| !linked.contains(id));

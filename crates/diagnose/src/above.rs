@@ -4,6 +4,8 @@
 //! file without columns of CPUs or on NFS, a device's latency is the mean over all who use it: there only waits
 //! what the slowest device does not take, and what all virtual disks together have more than all devices.
 
+use std::cell::OnceCell;
+
 use levels::{largest, mean};
 
 use crate::{Finding, Host, Lack, Lacking, Spell, Threshold, Vdisk, little, number};
@@ -12,13 +14,21 @@ use crate::{Finding, Host, Lack, Lacking, Spell, Threshold, Vdisk, little, numbe
 /// a volume on NFS have no world.
 const WHOLE: f64 = 0.95;
 
+/// What waits above all devices in a sample.
+type OfAll<'f> = dyn Fn(usize) -> Option<f64> + 'f;
+
 /// The VMs whose commands wait there, of those that no finding has as a sufferer.
 pub(crate) fn of<'h>(
     host: &'h Host<'_>,
     findings: &'h [Finding],
 ) -> impl Iterator<Item = Lack> + 'h {
     let vms = host.vms().filter(move |(vm, _)| !findings.iter().any(|finding| finding.hurts(vm)));
-    let of_all: Vec<_> = host.every_sample().into_iter().map(|s| above_all(host, s)).collect();
+    let all = OnceCell::new();
+    let of_all = move |sample: usize| {
+        let each = || host.every_sample().into_iter().map(|s| above_all(host, s)).collect();
+        let all: &Vec<Option<f64>> = all.get_or_init(each);
+        *all.get(sample)?
+    };
     let sentences = vms.filter_map(move |(vm, disks)| waits(host, &of_all, vm, &disks));
     sentences.map(|sentence| Lack { what: Lacking::Reason, sentence })
 }
@@ -40,10 +50,10 @@ struct Held {
 }
 
 impl Held {
-    /// `None` where something was not measured, or goes another way. `of_all` is what waits above all devices.
+    /// `None` where something was not measured, or goes another way.
     fn at(
         host: &Host<'_>,
-        of_all: Option<f64>,
+        of_all: &OfAll<'_>,
         vm: &str,
         disks: &[&Vdisk<'_>],
         sample: usize,
@@ -56,7 +66,7 @@ impl Held {
             return Some(Self {
                 rate,
                 whole,
-                below: little(rate, slowest_ms).max(whole - of_all?),
+                below: little(rate, slowest_ms).max(whole - of_all(sample)?),
             });
         }
         let reached = worlds().map(|world| world.flow.rate(sample)).sum::<Option<f64>>()?;
@@ -71,17 +81,11 @@ impl Held {
     }
 }
 
-fn waits(
-    host: &Host<'_>,
-    of_all: &[Option<f64>],
-    vm: &str,
-    disks: &[&Vdisk<'_>],
-) -> Option<String> {
+fn waits(host: &Host<'_>, of_all: &OfAll<'_>, vm: &str, disks: &[&Vdisk<'_>]) -> Option<String> {
     let least = host.limits.get(Threshold::BusyIops);
     let all = host.every_sample();
-    let held = |sample: usize| {
-        Held::at(host, of_all[sample], vm, disks, sample).filter(|held| held.rate >= least)
-    };
+    let held =
+        |sample: usize| Held::at(host, of_all, vm, disks, sample).filter(|held| held.rate >= least);
     let counts = |sample| {
         let held = held(sample)?;
         Some(host.is_held_up(held.above(), held.below))

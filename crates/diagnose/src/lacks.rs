@@ -5,8 +5,6 @@
 //! are those of the devices behind them, and no virtual disk has commands that no device has
 //! [CAP-A]. A file in which they do not, by far, is a part of one.
 
-use std::borrow::Cow;
-
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
@@ -107,7 +105,7 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     };
     let of_data = |device: &&Device<'_>| is_untold(&device.busy, |s| device.flow.mib_per_s(s));
     let has_data =
-        |device: &&&Device<'_>| device.busy.iter().any(|&s| device.flow.mib_per_s(s).is_some());
+        |device: &&Device<'_>| device.busy.iter().any(|&s| device.flow.mib_per_s(s).is_some());
     let has = |column: &dyn for<'a> Fn(&Device<'a>) -> Column<'a>| {
         scsi.iter().any(|device| column(device).every().next().is_some())
     };
@@ -126,39 +124,33 @@ pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
     let has_names = host.vms().any(|(vm, _)| host.has_world_of(vm));
     let diskless = without_disks(host).filter(|_| has_names);
     let of_one = diskless.map(|vm| format!("virtual disks of {vm}"));
-    let part = |what: &'static str, has_some: bool| match has_some {
-        true => Cow::from(format!("{what} in enough rows")),
-        false => Cow::from(what),
+    let part = |what: &str, has_some: bool| match has_some {
+        true => format!("{what} in enough rows"),
+        false => what.to_owned(),
+    };
+    let of = |what: &'static str, column: &dyn for<'a> Fn(&Device<'a>) -> Column<'a>| {
+        (part(what, has(column)), lacks(column))
     };
     let all = [
-        (Cow::from("virtual disks"), has_worlds && host.vdisks.is_empty()),
-        (of_one.clone().unwrap_or_default().into(), of_one.is_some()),
-        (Cow::from("names of VMs"), has_worlds && !host.vdisks.is_empty() && !has_names),
-        (part("ACTV", has(&|device| device.queue.actv)), lacks(&|device| device.queue.actv)),
-        (part("QUED", has(&|device| device.queue.qued)), lacks(&|device| device.queue.qued)),
-        (part("data (MBREAD/s, MBWRTN/s)", busy().any(|d| has_data(&d))), busy().any(of_data)),
-        (Cow::from("commands in some rows"), busy().any(of_commands)),
-        (Cow::from("paths"), busy().any(|device| device.paths.is_empty())),
-        (Cow::from("commands of paths"), busy().any(of_paths)),
-        (Cow::from("commands of adapters"), of_adapters()),
-        (Cow::from("QAVG of adapters"), are_blank[0]),
-        (Cow::from("reads, writes or latencies of virtual disks"), are_blank[1]),
-        (Cow::from("AQLEN"), !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
-        (
-            part("aborts and resets", has(&|device| device.faults.aborts)),
-            lacks(&|device| device.faults.aborts),
-        ),
-        (
-            part("failed commands", has(&|device| device.faults.failed)),
-            lacks(&|device| device.faults.failed),
-        ),
-        (
-            part("reservation conflicts", has(&|device| device.faults.conflicts)),
-            lacks(&|device| device.faults.conflicts),
-        ),
+        ("virtual disks".into(), has_worlds && host.vdisks.is_empty()),
+        (of_one.clone().unwrap_or_default(), of_one.is_some()),
+        ("names of VMs".into(), has_worlds && !host.vdisks.is_empty() && !has_names),
+        of("ACTV", &|device| device.queue.actv),
+        of("QUED", &|device| device.queue.qued),
+        (part("data (MBREAD/s, MBWRTN/s)", busy().any(has_data)), busy().any(of_data)),
+        ("commands in some rows".into(), busy().any(of_commands)),
+        ("paths".into(), busy().any(|device| device.paths.is_empty())),
+        ("commands of paths".into(), busy().any(of_paths)),
+        ("commands of adapters".into(), of_adapters()),
+        ("QAVG of adapters".into(), are_blank[0]),
+        ("reads, writes or latencies of virtual disks".into(), are_blank[1]),
+        ("AQLEN".into(), !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
+        of("aborts and resets", &|device| device.faults.aborts),
+        of("failed commands", &|device| device.faults.failed),
+        of("reservation conflicts", &|device| device.faults.conflicts),
     ];
     let lacking: Vec<&str> =
-        all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| &**what).collect();
+        all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| what.as_str()).collect();
     let sentence = || {
         format!(
             "No {} in this recording, so nothing is said about them: `{RECORD_LINE}` records \

@@ -468,6 +468,48 @@ mod tests {
         bench.diagnose(&Thresholds::default(), &Facts::default())
     }
 
+    /// What is told of a device whose commands take so long in the last of some samples.
+    fn stepped(samples: usize, slow: usize, rate: f64, [quick_ms, slow_ms]: [f64; 2]) -> Verdict {
+        let mut bench = Bench::new(samples);
+        let is_slow = move |sample: usize| sample + slow >= samples;
+        let vm = bench.device("naa.1", 254).vm("a");
+        vm.iops_when(move |s| if is_slow(s) { 2.5 * rate } else { rate });
+        vm.davg_when(
+            move |s| if is_slow(s) { slow_ms * (1.0 + 0.35 * (s % 2) as f64) } else { quick_ms },
+        );
+        judged(&bench)
+    }
+
+    #[test]
+    fn a_step_of_ten_times_in_few_samples_of_few_is_no_all_clear() {
+        let verdict = stepped(5, 2, 8_000.0, [0.4, 3.8]);
+        assert!(verdict.headline.contains("in 2 of 5 samples"), "{}", verdict.headline);
+        assert_ne!(verdict.outcome, Outcome::Healthy, "{}", verdict.headline);
+        assert_eq!(stepped(5, 2, 8_000.0, [0.4, 1.0]).outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn nor_is_one_of_a_light_load_that_lasts() {
+        let verdict = stepped(30, 10, 40.0, [0.4, 5.0]);
+        assert!(verdict.headline.contains("in 10 samples on end"), "{}", verdict.headline);
+        assert_eq!(stepped(30, 10, 40.0, [0.4, 1.5]).outcome, Outcome::Healthy);
+        assert_eq!(stepped(30, 3, 40.0, [0.4, 5.0]).outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn slots_that_fill_in_the_last_of_three_samples_are_no_all_clear() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 32).depth(|s| if s < 2 { 128 } else { 32 });
+        for vm in ["a", "b"] {
+            let vm = device.vm(vm).iops_when(|s| if s < 2 { 1_400.0 } else { 1_550.0 });
+            vm.davg(10.3).kavg_when(|s| if s < 2 { 0.0 } else { 11.0 });
+        }
+        let verdict = judged(&bench);
+        let told =
+            "34.1 commands wait 11 ms each (KAVG) for the 32 slots of naa.1 in one of 3 samples";
+        assert!(verdict.headline.starts_with(told), "{}", verdict.headline);
+    }
+
     #[test]
     fn a_device_at_137_ms_with_few_commands_in_each_sample_is_no_all_clear() {
         let beside = |rate: f64, davg: f64| {

@@ -52,19 +52,15 @@ fn is_used_up(adapter: &Adapter<'_>, sample: usize) -> bool {
     reaches(adapter.flow.in_flight(sample), slots)
 }
 
-/// What waits at an adapter in a sample: its commands.
-fn waiting(adapter: &Adapter<'_>, devices: &[&Device<'_>], sample: usize) -> Option<f64> {
+/// What waits at an adapter in a sample: so many commands, and how long each of its own does, in milliseconds.
+fn waiting(adapter: &Adapter<'_>, devices: &[&Device<'_>], sample: usize) -> Option<(f64, f64)> {
     let held = || {
         let held = devices.iter().filter(|device| device.is_held(sample));
         held.map(|device| Some(little(device.flow.rate(sample)?, device.held_ms(sample)?))).sum()
     };
     let own = adapter.flow.own_waiting(sample).filter(|own| *own > 0.0);
-    own.or_else(|| is_used_up(adapter, sample).then(held)?)
-}
-
-/// How long each of its commands waits there, in milliseconds.
-fn wait_ms(adapter: &Adapter<'_>, devices: &[&Device<'_>], sample: usize) -> Option<f64> {
-    Some(1000.0 * waiting(adapter, devices, sample)? / adapter.flow.rate(sample)?)
+    let commands = own.or_else(|| is_used_up(adapter, sample).then(held)?)?;
+    Some((commands, 1000.0 * commands / adapter.flow.rate(sample)?))
 }
 
 fn spell(adapter: &Adapter<'_>, devices: &[&Device<'_>]) -> Option<Spell> {
@@ -73,9 +69,8 @@ fn spell(adapter: &Adapter<'_>, devices: &[&Device<'_>]) -> Option<Spell> {
     busy.sort_unstable();
     busy.dedup();
     Spell::find(&busy, |sample| {
-        let waiting = waiting(adapter, devices, sample)?;
-        let is_long = wait_ms(adapter, devices, sample)? >= limits.get(Threshold::QavgMs);
-        Some(is_long && waiting >= limits.get(Threshold::Waiting))
+        let (commands, wait_ms) = waiting(adapter, devices, sample)?;
+        Some(wait_ms >= limits.get(Threshold::QavgMs) && commands >= limits.get(Threshold::Waiting))
     })
 }
 
@@ -86,9 +81,9 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));
     let wait_ms =
-        flow.per_command(&spell.samples, |_, sample| wait_ms(adapter, &devices, sample))?;
+        flow.per_command(&spell.samples, |_, s| Some(waiting(adapter, &devices, s)?.1))?;
     let mut finding = case.finding(Cause::AdapterQueue, adapter.object(), &spell);
-    finding.standing = spell.mean(|sample| waiting(adapter, &devices, sample))?;
+    finding.standing = spell.mean(|s| Some(waiting(adapter, &devices, s)?.0))?;
     finding.limit = depth;
     let slots = |depth| format!("{} slots (AQLEN)", number(depth));
     let limit = depth.map_or_else(|| "queue".into(), slots);

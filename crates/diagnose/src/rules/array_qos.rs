@@ -219,13 +219,13 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let moved = spread(&spell, |sample| device.flow.rate(sample))?;
-    let worlds = device.worlds.iter().filter(|world| !world.is_system).map(|world| &world.flow);
+    let mut worlds = device.worlds.iter().filter(|world| !world.is_system).map(|world| &world.flow);
     let is_served_alike = |flow: &Flow<'_>| {
         is_served_alike(case.host, &spell.samples, [&|s| flow.rate(s), &|s| flow.davg(s)])
     };
     // A sum that is held is, however it is divided.
     let is_sum = is_exact(case, device, &spell);
-    if is_served_alike(&device.flow) || !is_sum && worlds.into_iter().any(is_served_alike) {
+    if is_served_alike(&device.flow) || !is_sum && worlds.any(is_served_alike) {
         return None;
     }
     let stays = moved <= LEVEL;

@@ -7,13 +7,13 @@ use knobs::Driver;
 use levels::most_first;
 
 use super::{
-    Case, EITHER, LASTING, Rule,
+    Case, EITHER, Rule,
     alike::{are_of_one_time, united},
-    changes, device_depth, number, one_step, queue_evidence, sioc, virtual_disk,
+    changes, device_depth, number, one_step, queue_evidence, raised, sioc, virtual_disk,
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Party, Queue, Threshold,
-    Vdisk, driver_depth, dsnro_advice, span,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
+    driver_depth, dsnro_advice,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -153,37 +153,8 @@ fn judge(
     finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
     case.spare_what_is_behind(device, full, &mut finding);
-    if let Some((since, slots)) = raised_since(device, full) {
-        let when =
-            span(case.host.begin_ms(since), case.host.times_ms[case.host.times_ms.len() - 1]);
-        let told = format!("it has {} slots in the rest of the recording, {when}", number(slots));
-        finding.sentence += &format!(" That is over: {told}, while the same VMs compete.");
-        finding.changes.clear();
-        finding.caution = None;
-        finding.do_not = vec![format!("Do not raise DSNRO for it again: {told}.")];
-    }
+    raised::tell(case, device, full, &mut finding);
     finding
-}
-
-/// Since when a queue has more slots than it was full at, and how many, where it does to the end and nobody waits, while
-/// those who shared it go on as they did: somebody raised it.
-fn raised_since(device: &Device<'_>, full: &FullQueue) -> Option<(usize, f64)> {
-    const GOES_ON: f64 = 0.5;
-    let last = full.spell.samples.last()?;
-    let later: Vec<usize> = device.busy.iter().copied().filter(|sample| sample > last).collect();
-    let least = device.limits.get(Threshold::Waiting);
-    let is_more = |&sample: &usize| {
-        let waits_no_more = device.flow.waiting(sample).is_some_and(|waiting| waiting < least);
-        device.queue.depth_at(sample) > Some(full.depth) && waits_no_more
-    };
-    let then = device.tenants(&later);
-    let goes_on =
-        |vm: &&Party| then.iter().any(|now| now.name == vm.name && now.iops >= GOES_ON * vm.iops);
-    let tenants = device.tenants(&full.spell.samples);
-    let competes = tenants.iter().filter(goes_on).count() > 1;
-    let is_raised = competes && later.len() >= LASTING && later.iter().all(is_more);
-    let since = *later.first().filter(|_| is_raised)?;
-    Some((since, device.queue.depth_at(since)?))
 }
 
 fn sentence(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {

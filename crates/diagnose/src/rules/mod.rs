@@ -33,6 +33,7 @@ mod path_down;
 mod path_thrash;
 mod policy_advice;
 mod quick_peer;
+mod raised;
 mod refused;
 mod reservations;
 mod shared;

@@ -35,7 +35,11 @@ pub(super) fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
 
 /// How many times the high values of a spell are the low ones.
 pub(super) fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-    let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
+    spread_over(&spell.samples, value)
+}
+
+fn spread_over(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let end = |share| quantile(samples.iter().map(|sample| value(*sample)), share);
     Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
 }
 
@@ -124,10 +128,7 @@ pub(crate) fn is_served_alike(
     /// How far the latency moves at most: of itself, and as a part of how far the rate does.
     const STAYS: f64 = 0.15;
     const HALF: f64 = 0.5;
-    let apart = |value: &dyn Fn(usize) -> Option<f64>| {
-        let end = |share| quantile(samples.iter().map(|&sample| value(sample)), share);
-        Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE) - 1.0)
-    };
+    let apart = |value: &dyn Fn(usize) -> Option<f64>| Some(spread_over(samples, value)? - 1.0);
     let commands = mean(samples.iter().map(|&s| Some(rate(s)? * host.interval_s(s))));
     let (Some(commands), Some(moved), Some(timed)) = (commands, apart(rate), apart(ms)) else {
         return false;
@@ -441,5 +442,18 @@ mod tests {
             causes(&bench.findings())
         };
         assert_eq!((found(0.02), found(1.0)), (vec![Cause::ArrayQos], vec![]));
+    }
+
+    /// A reader of disks beside a writer that a cache serves.
+    #[test]
+    fn who_takes_as_long_at_any_rate_is_held_to_none() {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 64);
+        device.vm("reader").iops_when(|s| 700.0 + 35.0 * s as f64).davg(12.0);
+        device
+            .vm("writer")
+            .iops_when(|s| 1_400.0 - 35.0 * s as f64 + 40.0 * (s % 3) as f64)
+            .davg(1.2);
+        assert!(bench.findings().iter().all(|found| found.cause != Cause::ArrayQos));
     }
 }
