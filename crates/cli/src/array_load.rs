@@ -174,21 +174,19 @@ fn users(
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
         .collect();
-    let user = |(id, world): (EntityId, &Entity)| {
-        let device = &recording.entity(world.device?).name;
-        let array = *arrays.get(&**device)?;
-        let (samples, flow) = (&crowded[array], Flow::of(recording, id));
-        let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
+    let user = |device: &str, of: &dyn Fn(&[usize]) -> Option<(Party, Option<f64>)>| {
+        let array = *arrays.get(device)?;
+        let (vm, size_kib) = of(&crowded[array])?;
         let config = &host.config;
         let disks = config.vdisks.iter().zip((0..).map(VdiskId)).filter(|(disk, _)| {
             config.vms[disk.vm.index()].name == vm.name
-                && config.devices[disk.device.index()].name == *device
+                && *config.devices[disk.device.index()].name == *device
         });
         let asks_iops = disks.clone().map(|(_, id)| asks[id.index()]).sum();
         let user = ArrayUser {
             host: config.name.clone(),
-            device: device.clone(),
-            size_kib: flow.size_kib(samples),
+            device: device.to_owned(),
+            size_kib,
             policy_wait_ms: disks
                 .filter_map(|(_, id)| policy_wait_ms(view, id))
                 .fold(0.0, f64::max),
@@ -197,9 +195,36 @@ fn users(
         };
         (user.vm.iops > 0.0).then_some((array, user))
     };
-    let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();
+    let of_world = |(id, world): (EntityId, &Entity)| {
+        let (flow, owner) = (Flow::of(recording, id), levels::owner(recording, world));
+        user(&recording.entity(world.device?).name, &|samples| {
+            Some((Party::of(owner, &flow, samples)?, flow.size_kib(samples)))
+        })
+    };
+    // A volume of NFS has no worlds: its virtual disks tell who is on it.
+    let of_disk = |(id, disk): (EntityId, &Entity)| {
+        let volume = recording.entity(disk.device?);
+        let disk = Vdisk::of(recording, id);
+        let of_disk = |samples: &[usize]| on_volume(&disk, samples);
+        (volume.kind == Kind::NfsVolume).then(|| user(&volume.name, &of_disk))?
+    };
+    let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(of_world).collect();
+    users.extend(recording.of_kind(Kind::VirtualDisk).filter_map(of_disk));
     sort_by(&mut users, |a, b| a.1.device.cmp(&b.1.device));
     users
+}
+
+/// What a virtual disk on a volume does over some samples, and the mean size of its commands in KiB.
+fn on_volume(disk: &Vdisk<'_>, samples: &[usize]) -> Option<(Party, Option<f64>)> {
+    let over = |of: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&sample| of(sample)));
+    let party = Party {
+        name: disk.vm.to_owned(),
+        iops: over(&|sample| disk.rate(sample))?,
+        gavg_ms: disk.latency_ms(samples),
+        slots: over(&|sample| disk.outstanding(sample))?,
+        waiting: None,
+    };
+    Some((party, over(&|sample| disk.size_kib(sample))))
 }
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.

@@ -14,6 +14,8 @@ use crate::{
 
 /// Share of the commands at the array of the device that holds most of them.
 const MOST: f64 = 0.5;
+/// Share of those from which the rest of its VMs fill it alone.
+const FILLS: f64 = 0.8;
 /// VMs that are named.
 const NAMED: usize = 5;
 
@@ -58,6 +60,19 @@ impl Crowd {
         });
         let (at, modest) = (holders.first()?.place(), modest.collect());
         Some(Self { outstanding, at, holders, modest })
+    }
+
+    /// How many of its holders are named: those that lead, and as many as it takes that the rest could not fill the
+    /// place that they leave with what waits today.
+    fn leaders(&self) -> usize {
+        let parties: Vec<Party> = self.holders.iter().map(|user| user.vm.clone()).collect();
+        let asked = |rest: &[Party]| -> f64 {
+            rest.iter().map(|vm| vm.slots + vm.waiting.unwrap_or(0.0)).sum()
+        };
+        let fills = |count: &usize| asked(&parties[*count..]) >= FILLS * at(&self.holders);
+        let leading = super::leading(&parties);
+        let enough = (leading..parties.len()).find(|count| !fills(count)).unwrap_or(parties.len());
+        enough.min(NAMED)
     }
 }
 
@@ -128,9 +143,7 @@ impl<'a> Crowded<'a> {
         };
         let longest = |a: &&&ArrayUser, b: &&&ArrayUser| a.davg_ms().total_cmp(&b.davg_ms());
         let worst = waiting.iter().max_by(longest)?;
-        let parties: Vec<Party> = holders.iter().map(|user| user.vm.clone()).collect();
-        let leading = super::leading(&parties);
-        let leaders: Vec<&ArrayUser> = holders.iter().take(leading.min(NAMED)).collect();
+        let leaders: Vec<&ArrayUser> = holders.iter().take(self.crowd.leaders()).collect();
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
