@@ -37,6 +37,30 @@ pub(crate) fn costs(
     all
 }
 
+/// Of each virtual disk of a host the commands that its workloads have outstanding at most in a window; `None` where an
+/// I/O of theirs may be several commands, or one of several.
+pub(crate) fn outstanding_most(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+) -> Vec<Option<u32>> {
+    let of = &scenario.hosts[host];
+    let config = &of.config;
+    let is_plain = |disk: usize| of.blocks[disk].is_none();
+    let mut all: Vec<Option<u32>> =
+        (0..config.vdisks.len()).map(|disk| is_plain(disk).then_some(0)).collect();
+    for work in running(scenario, host, window) {
+        let takes = config.vscsi[config.vdisks[work.vdisk.index()].vscsi.index()].max_transfer;
+        let is_whole = match &work.config.mix {
+            Mix::ReadWrite { sizes, .. } => sizes.0.iter().all(|&(bytes, _)| bytes <= takes),
+            _ => false,
+        };
+        let most = &mut all[work.vdisk.index()];
+        *most = most.filter(|_| is_whole).map(|most| most.saturating_add(work.outstanding()));
+    }
+    all
+}
+
 fn mean_cost(sizes: &SizeMix, unit: u32) -> f64 {
     let cost = |bytes: u32| f64::from(cost_units(bytes, unit));
     let all: f64 = sizes.0.iter().map(|&(_, weight)| f64::from(weight)).sum();

@@ -21,7 +21,7 @@ use sim::{Outcome, WindowView};
 use crate::{
     array_load::{self, policy_wait_ms},
     array_queues::ArrayQueues,
-    asks::{asks, costs},
+    asks::{asks, costs, outstanding_most},
     course::Course,
     demand,
     host_links::HostLinks,
@@ -213,6 +213,7 @@ pub(crate) fn facts(
                 switches,
                 locked,
                 asks,
+                outstanding_most: outstanding_most(scenario, index, window),
                 costs: costs(scenario, index, window, limit_unit(scenario, index, window)),
                 short,
                 array_of,
@@ -254,6 +255,8 @@ struct Known<'a> {
     locked: &'a BTreeSet<&'a str>,
     /// What comes to each virtual disk at a rate of its own.
     asks: Vec<Option<f64>>,
+    /// Of each virtual disk the commands that its guest has outstanding at most, where that is known.
+    outstanding_most: Vec<Option<u32>>,
     /// What a command of each counts as before an IOPS limit.
     costs: Vec<Option<f64>>,
     /// By array and volume: those that policies of all volumes together hold.
@@ -533,6 +536,7 @@ impl Known<'_> {
             policy_wait_ms: policy_wait_ms(self.view, id),
             short_of_units: self.short.get(&(target.array, target.volume)).copied(),
             asks_iops: self.asks[id.index()],
+            outstanding_most: self.outstanding_most[id.index()],
         }
     }
 

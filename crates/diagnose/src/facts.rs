@@ -464,9 +464,17 @@ pub struct VdiskFacts {
     pub short_of_units: Option<u32>,
     /// Commands a second that its guest sends whatever is answered; `None` where it sends the next when one is.
     pub asks_iops: Option<f64>,
+    /// Commands that its applications have outstanding at most, whatever its driver lets out; `None` where a request of
+    /// theirs may be several commands, or one of several.
+    pub outstanding_most: Option<u32>,
 }
 
 impl VdiskFacts {
+    /// Whether its applications never have more outstanding than so many: then no limit of that holds them.
+    pub(crate) fn asks_no_more_than(&self, limit: u32) -> bool {
+        self.outstanding_most.is_some_and(|most| most <= limit)
+    }
+
     /// What gives the disk again what it had at the end, after its limit was set: a number that is set takes
     /// the storage policy from it [DOC65].
     pub(crate) fn undo_of_limit(&self) -> AllocationChange {

@@ -89,6 +89,7 @@ pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
         policy_wait_ms: None,
         short_of_units: None,
         asks_iops: None,
+        outstanding_most: None,
     };
     let vdisks = Arc::new([(disk.into(), known)].into());
     Facts { vdisks, ..Facts::default() }

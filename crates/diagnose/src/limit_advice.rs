@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The part of what a disk does that it is held to.
-const BELOW: f64 = 0.9;
+pub(crate) const BELOW: f64 = 0.9;
 /// What a VM is slower by that is held.
 const RISK: &str = "The VM is slower whenever it would have been allowed more.";
 

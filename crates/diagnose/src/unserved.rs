@@ -14,9 +14,10 @@ pub(crate) struct Unserved<'a> {
     /// Mean I/Os that wait there, and for how long each, in milliseconds.
     waiting: f64,
     wait_ms: f64,
-    /// The mean commands below, and what its driver lets out.
+    /// The mean commands below.
     inside: f64,
-    depth: Option<u32>,
+    /// What its driver lets out, where no more than that is asked of it.
+    depth_left: Option<u32>,
     /// What is asked for, where that is more than is served.
     demand: Option<Demand>,
 }
@@ -52,19 +53,22 @@ impl<'a> Unserved<'a> {
         };
         let waits = samples.iter().map(|&s| Some((disk.guest_wait.at(s)?, disk.rate(s)?)));
         let over = |value: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&s| value(s)));
+        let inside = over(&|sample| disk.outstanding(sample))?;
+        let has_room =
+            |&depth: &u32| inside < REACHED * f64::from(depth) || known.asks_no_more_than(depth);
         Some(Self {
             name: disk.name,
             vm: disk.vm,
             waiting: over(&|sample| disk.guest_queued.at(sample))?,
             wait_ms: weighted_mean(waits)?,
-            inside: over(&|sample| disk.outstanding(sample))?,
-            depth: known.depth,
+            inside,
+            depth_left: known.depth.filter(has_room),
             demand,
         })
     }
 
     fn lack(&self) -> Lack {
-        let Self { name, waiting, wait_ms, inside, depth, demand, .. } = self;
+        let Self { name, waiting, wait_ms, inside, depth_left, demand, .. } = self;
         let (waiting, ms) = (number(*waiting), number(*wait_ms));
         let sentence = match demand {
             Some(demand) => {
@@ -75,7 +79,7 @@ impl<'a> Unserved<'a> {
             }
             None => format!("{name}: {waiting} I/Os wait {ms} ms each in guest and application."),
         };
-        let why = depth.filter(|depth| *inside < REACHED * f64::from(*depth)).map(|depth| {
+        let why = depth_left.map(|depth| {
             format!(
                 " No queue of the host holds them: {} are outstanding of the {depth} that its driver lets out. What \
                  the application, or its guest's block layer, has outstanding at most does.",

@@ -14,8 +14,8 @@ use crate::{
 
 /// Share of the commands at the array of the device that holds most of them.
 const MOST: f64 = 0.5;
-/// Share of those from which the rest of its VMs fill it alone.
-const FILLS: f64 = 0.8;
+/// Share of its commands that a VM leaves to others when it is held below what it does.
+const LEFT: f64 = 1.0 - limit_advice::BELOW;
 /// VMs that are named.
 const NAMED: usize = 5;
 
@@ -62,17 +62,19 @@ impl Crowd {
         Some(Self { outstanding, at, holders, modest })
     }
 
-    /// How many of its holders are named: those that lead, and as many as it takes that the rest could not fill the
-    /// place that they leave with what waits today.
-    fn leaders(&self) -> usize {
+    /// The holders that are named: those that lead, and as many as it takes that what the rest has waiting could not
+    /// fill the place that they leave; whether it could all the same.
+    fn leaders(&self) -> (&[ArrayUser], bool) {
         let parties: Vec<Party> = self.holders.iter().map(|user| user.vm.clone()).collect();
-        let asked = |rest: &[Party]| -> f64 {
-            rest.iter().map(|vm| vm.slots + vm.waiting.unwrap_or(0.0)).sum()
+        let fills = |count: usize| {
+            let (limited, rest) = parties.split_at(count);
+            let waiting: f64 = rest.iter().filter_map(|vm| vm.waiting).sum();
+            waiting >= LEFT * limited.iter().map(|vm| vm.slots).sum::<f64>()
         };
-        let fills = |count: &usize| asked(&parties[*count..]) >= FILLS * at(&self.holders);
-        let leading = super::leading(&parties);
-        let enough = (leading..parties.len()).find(|count| !fills(count)).unwrap_or(parties.len());
-        enough.min(NAMED)
+        let most = parties.len().min(NAMED);
+        let leading = super::leading(&parties).min(most);
+        let count = (leading..most).find(|count| !fills(*count)).unwrap_or(most);
+        (&self.holders[..count], fills(count))
     }
 }
 
@@ -143,7 +145,7 @@ impl<'a> Crowded<'a> {
         };
         let longest = |a: &&&ArrayUser, b: &&&ArrayUser| a.davg_ms().total_cmp(&b.davg_ms());
         let worst = waiting.iter().max_by(longest)?;
-        let leaders: Vec<&ArrayUser> = holders.iter().take(self.crowd.leaders()).collect();
+        let (leaders, _) = crowd.leaders();
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
@@ -178,25 +180,27 @@ impl<'a> Crowded<'a> {
         finding.confidence = 0.95;
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
-        finding.causers = leaders.iter().copied().map(party).collect();
-        self.advise(case, &leaders, &mut finding);
+        finding.causers = leaders.iter().map(party).collect();
+        self.advise(case, &mut finding);
         Some(finding)
     }
 
     /// What is to be done about those that have most of the commands, and what not.
-    fn advise(&self, case: &Case<'_>, leaders: &[&ArrayUser], finding: &mut Finding) {
+    fn advise(&self, case: &Case<'_>, finding: &mut Finding) {
+        let (leaders, is_in_vain) = self.crowd.leaders();
         let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
         let size_kib = leaders.first().and_then(|user| user.size_kib);
         let whose = vms.iter().map(|vm| &*vm.name).collect::<Vec<_>>().join(", ");
         // Below what somebody sends at a rate of its own a limit has no equilibrium.
         let gets =
-            |user: &&&ArrayUser| limit_advice::gets_what_it_asks(user.vm.iops, user.asks_iops);
+            |user: &&ArrayUser| limit_advice::gets_what_it_asks(user.vm.iops, user.asks_iops);
         let asks = leaders.iter().find(gets);
         let (on, device) = &self.crowd.at;
         let host = case.hosts.iter().find(|host| host.name == on).unwrap_or(case.host);
         let devices = host.devices.iter().filter(|of| of.flow.name == device).collect();
         let at = limit_advice::Place { host, devices, samples: &self.spell.samples };
-        let limit = limit_advice::hold(&at, &vms, size_kib, case.facts).filter(|_| asks.is_none());
+        let limit = limit_advice::hold(&at, &vms, size_kib, case.facts)
+            .filter(|_| asks.is_none() && !is_in_vain);
         let moved = changes::look(
             format!("Move {whose} to another array, or give this one more (disks, controllers)."),
             Vec::new(),

@@ -51,7 +51,10 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
         let waits = wait.is_none_or(|wait| wait.commands >= enough);
-        if !waits || !is_still(&disks, &spell) || !is_kept(case, &disks, limit) {
+        let most: Option<u32> =
+            disks.iter().map(|disk| case.facts.vdisks.get(disk.name)?.outstanding_most).sum();
+        let is_asked_less = most.is_some_and(|most| most <= limit);
+        if !waits || is_asked_less || !is_still(&disks, &spell) || !is_kept(case, &disks, limit) {
             return None;
         }
         Some(Cap {

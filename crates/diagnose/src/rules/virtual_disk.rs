@@ -112,10 +112,13 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
         return None;
     }
     let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
-    let known = case.facts.vdisks.get(disk.name).and_then(|facts| facts.depth);
-    let is_off = |depth: u32| {
-        let depth = f64::from(depth);
-        most < Some(REACHED[0] * depth) || outstanding > SAMPLED_ABOVE * depth
+    let facts = case.facts.vdisks.get(disk.name);
+    let known = facts.and_then(|facts| facts.depth);
+    let is_off = |limit: u32| {
+        let depth = f64::from(limit);
+        most < Some(REACHED[0] * depth)
+            || outstanding > SAMPLED_ABOVE * depth
+            || facts.is_some_and(|facts| facts.asks_no_more_than(limit))
     };
     if known.is_some_and(is_off) {
         return None;

@@ -379,6 +379,7 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             policy_wait_ms: None,
             short_of_units: None,
             asks_iops: None,
+            outstanding_most: None,
         };
         Arc::make_mut(&mut facts.vdisks).insert(format!("{vm}:{}", disk.name), known);
     }
