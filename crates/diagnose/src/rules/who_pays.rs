@@ -2,12 +2,14 @@
 //! it is known what it has left, and whoever waits less than that today pays for those who wait longer.
 
 use super::{Case, changes, number};
-use crate::{Device, Finding, FullQueue, Party};
+use crate::{Change, Device, Finding, FullQueue, Party, limit_advice};
 
 /// The part of the time then from which a VM that takes so long today is none that pays.
 const PAYS: f64 = 0.9;
-/// How many times as long a VM must take then for nobody to deepen the queue for one other alone.
+/// How many times as long a VM must take then for nobody to deepen the queue for one other alone, whatever that gains.
 const FAR_LONGER: f64 = 2.0;
+/// The part of all that waits that is next to all of it.
+const NEXT_TO_ALL: f64 = 0.9;
 /// VMs that are named.
 const NAMED: usize = 3;
 
@@ -21,7 +23,10 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
     else {
         return;
     };
-    let inside = full.demand.min(case.deeper(device, full, 0.0).into());
+    // A queue that has its whole depth between times holds more than the one that is full.
+    let outstanding = full.spell.mean(|sample| device.flow.outstanding(sample)).unwrap_or_default();
+    let demand = full.demand.max(outstanding);
+    let inside = demand.min(case.deeper(device, full, demand).into());
     // Where none waits there for another the rate grows to what the array does; else to half way there, for the more
     // wait the more often one of its parts has nothing to do while another has a queue.
     let same_rate_ms = 1000.0 * inside / rate;
@@ -34,6 +39,7 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
     if payers.is_empty() || gainers.is_empty() {
         return;
     }
+    let gain = 1000.0 * inside / (then_ms * rate) - 1.0;
     let names: Vec<&str> = payers.iter().take(NAMED).map(|vm| vm.name.as_str()).collect();
     let more = payers.len() - names.len();
     let who =
@@ -45,13 +51,14 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
         array.name,
         number(least_ms)
     );
-    match &gainers[..] {
-        [own] if then_ms >= FAR_LONGER * least_ms => {
+    match waits_alone(&gainers) {
+        Some(own) if then_ms >= FAR_LONGER.min(1.0 + gain) * least_ms => {
             let what = format!(
                 "Leave the depth as it is, and let {} ask for less, or move it: what waits is its own.",
                 own.name
             );
             finding.changes = vec![changes::look(what, Vec::new())];
+            finding.changes.extend(limit(case, device, samples, own));
             finding.caution = None;
             finding.do_not =
                 vec![format!("Do not raise the depth for {} alone: {told}.", own.name)];
@@ -64,4 +71,20 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
     if finding.sufferers.iter().any(|vm| !pays(vm)) {
         finding.sufferers.retain(|vm| !pays(vm));
     }
+}
+
+/// The VM that has next to all that waits.
+fn waits_alone(gainers: &[Party]) -> Option<&Party> {
+    let waiting = |vm: &Party| vm.waiting.unwrap_or(0.0);
+    let all: f64 = gainers.iter().map(waiting).sum();
+    match gainers {
+        [own] => Some(own),
+        _ => gainers.iter().find(|vm| waiting(vm) > NEXT_TO_ALL * all),
+    }
+}
+
+/// A limit for the VM that waits for itself alone, for those that wait behind it at the array.
+fn limit(case: &Case<'_>, device: &Device<'_>, samples: &[usize], own: &Party) -> Option<Change> {
+    let at = limit_advice::Place { host: case.host, devices: vec![device], samples };
+    limit_advice::hold(&at, &[own], device.flow.size_kib(samples), case.facts)
 }
