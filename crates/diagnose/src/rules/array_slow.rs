@@ -5,8 +5,14 @@
 //! command only waits longer.
 
 use super::{
-    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, command_window,
-    copies, crowd::Crowded, device_depth::explains_nfs, held_rate::HELD, host_link, knee::Knee,
+    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos,
+    behind::{self, Behind},
+    changes, command_window, copies,
+    crowd::Crowded,
+    device_depth::explains_nfs,
+    held_rate::HELD,
+    host_link,
+    knee::Knee,
     known_wait, latency_evidence, less_load, newcomer, number, path_thrash, policy_advice, slow,
     slow_way, steady, sufferers_behind, switch_link,
 };
@@ -263,7 +269,12 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
-        Why::Plain => copies::name_causers(device, samples, knee.is_some(), &mut finding),
+        Why::Plain => {
+            copies::name_causers(device, samples, knee.is_some(), &mut finding);
+            if is_known_to_be_slow(case, device, samples) {
+                behind::hold_causers(case, device, samples, &mut finding);
+            }
+        }
         Why::Behind(behind) => {
             finding.sufferers = vec![behind.victim.clone()];
             finding.causers = vec![behind.holder.clone()];
@@ -339,17 +350,6 @@ fn takes_turns(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Optio
     (array.uneven_ports(samples).is_some() && array.is_crowded(samples, ms)).then_some(turn)
 }
 
-/// What is said of such a device.
-fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
-    let used = array.uneven_ports(samples).unwrap_or_default();
-    format!(
-        "round robin sends {turn} commands in a row to a port of array {}, whose link is full then while the others \
-         rest: {} % of all of them are in use",
-        array.name,
-        number(100.0 * used)
-    )
-}
-
 /// What is known of the array's load.
 fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item = Evidence> {
     let percent = |label: &str, shares: &[f64]| {
@@ -370,7 +370,7 @@ fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item =
 /// What is known of a device's array and its ports.
 fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let array = case.array(device)?;
-    let turns = takes_turns(case, device, samples).map(|turn| in_turns(array, samples, turn));
+    let turns = takes_turns(case, device, samples).map(|turn| slow::in_turns(array, samples, turn));
     turns.or_else(|| known_rest(array, samples, case.array_ms(device, samples)?))
 }
 

@@ -6,9 +6,9 @@ use std::cmp::Ordering::Equal;
 
 use knobs::DiskName;
 
-use super::{ALIKE, Case, LASTING, number};
+use super::{ALIKE, Case, LASTING, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
-    Change, Device, Party, Spell, Threshold, Vdisk, World,
+    Change, Device, Finding, Party, Spell, Threshold, Vdisk, World,
     limit_advice::{self, Place},
     little, mean, quantile,
 };
@@ -65,6 +65,30 @@ impl Behind {
         let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
         let at = Place { host: case.host, devices: vec![device], samples };
         limit_advice::hold(&at, &[&vm], device.flow.size_kib(samples), case.facts)
+    }
+}
+
+/// Holds those who cause a finding by a limit, where others suffer beside them and they have next to all of the
+/// commands on the device: a saturated array is quick again for these once a part of that is gone.
+pub(super) fn hold_causers(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    samples: &[usize],
+    finding: &mut Finding,
+) {
+    let Finding { causers, sufferers, changes, .. } = finding;
+    let slots = |parties: &[Party]| parties.iter().map(|vm| vm.slots).sum::<f64>();
+    let is_causer = |vm: &Party| causers.iter().any(|causer| causer.name == vm.name);
+    let is_theirs = slots(causers) >= (1.0 - MODEST_SHARE) * slots(sufferers);
+    if causers.is_empty() || sufferers.iter().all(is_causer) || !is_theirs {
+        return;
+    }
+    let vms: Vec<&Party> = causers.iter().collect();
+    let at = Place { host: case.host, devices: vec![device], samples };
+    let limit = limit_advice::hold(&at, &vms, device.flow.size_kib(samples), case.facts);
+    if let Some(limit) = limit {
+        changes.insert(0, limit);
+        sufferers.retain(|vm| !is_causer(vm));
     }
 }
 

@@ -2,7 +2,7 @@
 //! there.
 
 use super::Case;
-use crate::{Device, Flow, Spell, Threshold, reaches};
+use crate::{ArrayFacts, Device, Flow, Spell, Threshold, number, reaches};
 
 /// When a latency of a device is too long: for as long as it is, or in the mean of all commands; a stall counts in one
 /// sample. `ms` is that latency, and `is_known` tells where another sign than it counts.
@@ -57,4 +57,15 @@ mod tests {
         assert!(found(0.999, 7.5) && found(0.81, 9.3));
         assert!(!found(0.999, 2.5) && !found(0.85, 5.0) && !found(0.5, 9.3));
     }
+}
+
+/// What is said of a device whose commands take turns of so many at the ports of its array.
+pub(super) fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
+    let used = array.uneven_ports(samples).unwrap_or_default();
+    format!(
+        "round robin sends {turn} commands in a row to a port of array {}, whose link is full then while the others \
+         rest: {} % of all of them are in use",
+        array.name,
+        number(100.0 * used)
+    )
 }
