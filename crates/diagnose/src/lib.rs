@@ -9,6 +9,7 @@
 //! IOPS limit, QoS) are inferred from plateaus and from Little's law.
 
 mod above;
+mod blips;
 mod changes;
 mod compare;
 mod comparison;

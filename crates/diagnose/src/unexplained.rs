@@ -5,7 +5,7 @@ use levels::{array_of, largest};
 
 use crate::{
     Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, World,
-    little, mean, number,
+    blips, little, mean, number,
     observe::is_round_within,
     reaches,
     rules::{ALIKE, CONTRAST, EXACTLY, SAME_MIX, is_served_alike},
@@ -31,10 +31,11 @@ pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<La
         let mut objects = findings.iter().flat_map(|found| found.also.iter().chain([&found.at]));
         objects.any(|object| object.name == device.flow.name)
     };
-    let untold = host.busy_devices().filter(|device| !is_told(device));
-    let few = untold.filter_map(|device| {
+    let untold: Vec<&Device<'_>> = host.busy_devices().filter(|device| !is_told(device)).collect();
+    let few = untold.iter().filter_map(|device| {
         few(host, device).or_else(|| stalled(host, device)).or_else(|| light_step(host, device))
     });
+    let few = few.chain(blips::of(host, &untold));
     let lack = |sentence| Lack { what: Lacking::Reason, sentence };
     if !findings.is_empty() {
         return few.map(lack).collect();

@@ -33,6 +33,17 @@ pub(super) fn spell(
         .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean))
 }
 
+/// What is said of a device whose commands take turns of so many at the ports of its array.
+pub(super) fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
+    let used = array.uneven_ports(samples).unwrap_or_default();
+    format!(
+        "round robin sends {turn} commands in a row to a port of array {}, whose link is full then while the others \
+         rest: {} % of all of them are in use",
+        array.name,
+        number(100.0 * used)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
@@ -57,15 +68,4 @@ mod tests {
         assert!(found(0.999, 7.5) && found(0.81, 9.3));
         assert!(!found(0.999, 2.5) && !found(0.85, 5.0) && !found(0.5, 9.3));
     }
-}
-
-/// What is said of a device whose commands take turns of so many at the ports of its array.
-pub(super) fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
-    let used = array.uneven_ports(samples).unwrap_or_default();
-    format!(
-        "round robin sends {turn} commands in a row to a port of array {}, whose link is full then while the others \
-         rest: {} % of all of them are in use",
-        array.name,
-        number(100.0 * used)
-    )
 }

@@ -1,0 +1,71 @@
+//! What is slow in single samples, for what no rule finds: a device that stands still, or is slow, for less than two
+//! samples leaves one mean that its load does not explain. It is no finding, for nothing tells why, and no all-clear.
+
+use levels::median;
+
+use crate::{Device, Flow, Host, number, reaches, span};
+
+/// Commands whose mean is none of a few that take long.
+const COMMANDS: f64 = 100.0;
+/// How many times as long as usual they must take.
+const FAR: f64 = 5.0;
+/// How many times as many and as large as usual they may be: more are a load of their own.
+const MORE: f64 = 1.5;
+/// Samples below which nothing is usual.
+const FEW: usize = 5;
+
+/// A device that was slow in single samples.
+struct Blip<'a> {
+    device: &'a Device<'a>,
+    samples: Vec<usize>,
+    usual_ms: f64,
+    ms: f64,
+}
+
+impl<'a> Blip<'a> {
+    fn find(host: &Host<'_>, device: &'a Device<'a>) -> Option<Self> {
+        let (flow, busy) = (&device.flow, &device.busy);
+        let usual =
+            |of: &dyn Fn(usize) -> Option<f64>| median(busy.iter().map(|&sample| of(sample)));
+        let usual_ms = usual(&|s| flow.davg(s)).filter(|_| busy.len() >= FEW)?;
+        let rate = usual(&|s| flow.rate(s))?;
+        let size_kib = usual(&|s| flow.size_kib(&[s]))?;
+        let is_blip = |&sample: &usize| {
+            let commands = flow.rate(sample).map(|rate| rate * host.interval_s(sample));
+            commands >= Some(COMMANDS)
+                && reaches(flow.davg(sample), device.slow_ms(sample))
+                && flow.davg(sample) >= Some(FAR * usual_ms)
+                && reaches(Some(MORE * rate), flow.rate(sample))
+                && reaches(Some(MORE * size_kib), flow.size_kib(&[sample]))
+        };
+        let samples: Vec<usize> = busy.iter().copied().filter(is_blip).collect();
+        let ms = flow.per_command(&samples, Flow::davg)?;
+        Some(Self { device, samples, usual_ms, ms })
+    }
+}
+
+/// The worst of those devices, and how many more there are.
+pub(crate) fn of(host: &Host<'_>, devices: &[&Device<'_>]) -> Option<String> {
+    let mut all: Vec<Blip<'_>> =
+        devices.iter().filter_map(|device| Blip::find(host, device)).collect();
+    all.sort_by(|a, b| (b.ms / b.usual_ms).total_cmp(&(a.ms / a.usual_ms)));
+    let Blip { device, samples, usual_ms, ms } = all.first()?;
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        1 => ", and 1 more device too".to_owned(),
+        more => format!(", and {more} more devices too"),
+    };
+    let first = *samples.first()?;
+    Some(format!(
+        "{} takes {} ms a command ({}) in {} of {} samples and {} otherwise{others}, though no more was asked of it: it gave no \
+         answer for a part of that time, or was slow. That was {}: the array's and the switches' events of that time tell \
+         why, and shorter samples how long.",
+        device.flow.name,
+        number(*ms),
+        if device.is_nfs { "GAVG" } else { "DAVG" },
+        samples.len(),
+        device.busy.len(),
+        number(*usual_ms),
+        span(host.begin_ms(first), host.times_ms[first]),
+    ))
+}
