@@ -119,9 +119,9 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
         Some(Evidence::new(label, largest(values)?, "ms"))
     };
     let latencies = [
-        slowest(host, false).map(|(_, ms)| Evidence::new("highest DAVG", ms, "ms")),
-        highest("highest KAVG", false, Flow::kavg),
-        highest("highest GAVG of NFS", true, Flow::gavg),
+        slowest(host, false).map(|(_, ms)| Evidence::new("highest mean DAVG", ms, "ms")),
+        highest("highest mean KAVG", false, Flow::kavg),
+        highest("highest mean GAVG of NFS", true, Flow::gavg),
     ];
     let rates = host.busy_devices().filter_map(|device| device.flow.mean_rate(&device.busy));
     let devices = host.devices.len() as f64;
