@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{DeviceId, MILLISECOND, PathId, Time, VdiskId, sorted::sort};
-use engine::{Event, HostConfig, Object};
+use engine::{Event, HostConfig, Object, VdiskConfig};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use scenario::{Action, DownPaths, Face, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged};
@@ -39,6 +39,8 @@ pub(crate) struct Course {
     /// Devices that answered nothing then, and those that were lost.
     pub(crate) silent: BTreeMap<DeviceId, Outages>,
     pub(crate) lost: BTreeMap<DeviceId, Outages>,
+    /// When somebody ended what was outstanding on a device, in milliseconds since 1970.
+    pub(crate) ended: BTreeMap<DeviceId, Vec<i64>>,
 }
 
 /// From when to when something was out, in milliseconds since 1970.
@@ -66,6 +68,9 @@ impl Course {
         let (mut down, mut cut) = (DownPaths::default(), DownPaths::default());
         for event in events.filter(|event| event.host == index && event.at < window.to) {
             let is_during = event.at > window.from;
+            for device in ended_by(&event.action, &host.config) {
+                course.ended.entry(device).or_default().push(at_ms(event.at));
+            }
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
                 Action::Path { path, up, by } => {
@@ -212,6 +217,19 @@ fn turn<Id: Ord>(all: &mut BTreeMap<Id, Outages>, id: Id, is_out: bool, at: Time
         _ if is_out && !was_out => outages.push((at_ms(at), i64::MAX)),
         _ => {}
     }
+}
+
+/// The devices on which an event ends commands that nobody waited for too long.
+fn ended_by(action: &Action, config: &HostConfig) -> Vec<DeviceId> {
+    let ends = |(id, disk): &(VdiskId, &VdiskConfig)| match *action {
+        Action::Reboot => true,
+        Action::RebootGuest(vm) | Action::Power { vm, on: false } => disk.vm == vm,
+        Action::Detach { object: Object::Vm(vm), .. } => disk.vm == vm,
+        Action::Detach { object: Object::Vdisk(removed), .. } => *id == removed,
+        _ => false,
+    };
+    let disks = (0..).map(VdiskId).zip(&config.vdisks);
+    disks.filter(ends).map(|(_, disk)| disk.device).collect()
 }
 
 /// When two things were out at one time.

@@ -385,6 +385,7 @@ impl Known<'_> {
                 .chain(self.other_controller(id))
                 .collect(),
             silent,
+            ended_ms: self.course.ended.get(&id).cloned().unwrap_or_default(),
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
         }

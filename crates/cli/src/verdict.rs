@@ -91,9 +91,14 @@ pub(crate) fn render(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// Hosts with findings first, by what the first of them costs.
+/// Hosts with findings first, by what the first of them costs; those without load last.
 pub(crate) fn worst_first(verdicts: &[Verdict]) -> Vec<&Verdict> {
-    let cost = |verdict: &Verdict| verdict.findings.first().map_or(-1.0, |first| first.standing);
+    let cost = |verdict: &Verdict| match (verdict.findings.first(), verdict.outcome) {
+        (Some(first), _) => first.standing,
+        (None, Outcome::CannotTell) => -1.0,
+        (None, Outcome::Idle) => -3.0,
+        (None, _) => -2.0,
+    };
     let mut order: Vec<_> = verdicts.iter().collect();
     most_first(&mut order, |verdict| cost(verdict));
     order

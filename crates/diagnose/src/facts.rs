@@ -78,6 +78,9 @@ pub struct DeviceFacts {
     pub cut_off: Vec<(i64, i64)>,
     /// The same of when the array is known to have given it up: all its commands fail (PDL).
     pub lost: Vec<(i64, i64)>,
+    /// When somebody ended what was outstanding on it, by switching off or resetting a VM or the host or by removing a
+    /// disk, in milliseconds since 1970.
+    pub ended_ms: Vec<i64>,
 }
 
 /// What is known of the window that a device's commands go through below the host.

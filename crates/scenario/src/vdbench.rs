@@ -372,6 +372,17 @@ impl<'t> Reader<'t> {
         if run.definitions.is_empty() {
             return Err(self.file.error(byte, &format!("run `{name}` names no wd=")));
         }
+        let mut of_run = run.definitions.iter().map(|index| &self.definitions[*index]);
+        if let Some(skewed) = of_run.find(|definition| definition.skew.is_some())
+            && run.rates.contains(&None)
+        {
+            let named = parameters.iter().find(|parameter| parameter.name == "iorate");
+            let message = format!(
+                "`skew` of workload `{}` is modelled at a rate only; `iorate` of a run that has it is a number",
+                skewed.name
+            );
+            return Err(self.file.error(named.map_or(byte, |parameter| parameter.byte), &message));
+        }
         self.runs.push(run);
         Ok(())
     }
@@ -663,7 +674,7 @@ mod tests {
                     sd=sd2,lun=/dev/sdc\n\
                     wd=big,sd=sd1,xfersize=(64k,25,128k,75),rdpct=0,skew=20\n\
                     wd=small,sd=sd*,rdpct=70,seekpct=40,rhpct=0\n\
-                    rd=run1,wd=(big,small),iorate=(1000,max),elapsed=5m,warmup=10,pause=2\n";
+                    rd=run1,wd=(big,small),iorate=(1000,4000),elapsed=5m,warmup=10,pause=2\n";
         insta::assert_debug_snapshot!(read("x.vdb", text).unwrap());
     }
 
@@ -742,6 +753,11 @@ mod tests {
             ),
             ("sd=s\nwd=w,sd=s\nrd=r,fwd=w\n", "x.vdb:3:6: file system workloads are not read"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,iorate=curve\n", "x.vdb:3:11: `iorate`: `curve` is not"),
+            (
+                "sd=s\nwd=w,sd=s,skew=80\nwd=v,sd=s\nrd=r,wd=(w,v),iorate=max\n",
+                "x.vdb:4:15: `skew` of workload `w` is modelled at a rate only",
+            ),
+            ("sd=s\nwd=w,sd=s,skew=80\nrd=r,wd=w\n", "x.vdb:3:1: `skew` of workload `w`"),
             ("sd=s,range=(60,40)\n", "x.vdb:1:6: `range`: `60,40` is not read; it is two parts of"),
             ("sd=s\nwd=w,sd=s,range=(1g,2g)\n", "x.vdb:2:11: `range`: "),
             ("sd=s\nwd=w,sd=s,range=40\n", "x.vdb:2:11: `range`: `40` is not read"),

@@ -29,6 +29,12 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     devices.filter_map(|device| judge(case, device, &all)).collect()
 }
 
+/// Whether somebody is known to have ended what was outstanding.
+fn is_meant(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let times = case.host.begin_ms(sample)..=case.host.times_ms[sample];
+    case.facts.device(device.flow.name).ended_ms.iter().any(|at| times.contains(at))
+}
+
 /// Whether the load ended with the aborts, as when a VM is switched off.
 fn is_farewell(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     const GONE: f64 = 0.1;
@@ -68,7 +74,9 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let limit = device.limits.get(Threshold::AbortsPerSecond);
     let spell = Spell::any(all, |sample| {
         let happens = |rates: Column<'_>| rates.at(sample).is_some_and(|rate| rate >= limit);
-        (happens(faults.aborts) || happens(faults.resets)) && !is_farewell(case, device, sample)
+        (happens(faults.aborts) || happens(faults.resets))
+            && !is_farewell(case, device, sample)
+            && !is_meant(case, device, sample)
     })?;
     let name = device.flow.name;
     let (aborts, resets) =
