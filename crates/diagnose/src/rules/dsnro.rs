@@ -224,7 +224,7 @@ fn fix(
             case.facts,
         )),
         // What is out then has room in the depth that there is.
-        Some(above) if full.flaps && full.demand <= f64::from(above) => {}
+        Some(above) if full.demand.max(caps) <= f64::from(above) => {}
         Some(above)
             if reachable < wanted.min(dsnro_advice::most(device, case.facts))
                 && driver_depth::own(device, case.facts) >= Some(above) =>
@@ -353,7 +353,7 @@ mod tests {
             for (index, name) in ["naa.1", "naa.2", "naa.3"].into_iter().enumerate() {
                 let device =
                     bench.device(name, 32).depth(|sample| if sample < 7 { 32 } else { 64 });
-                let kavg = move |sample| if sample < 7 { 1.2 + 0.05 * index as f64 } else { 0.0 };
+                let kavg = move |sample| if sample < 7 { 2.2 + 0.05 * index as f64 } else { 0.0 };
                 // Who is alone competes with nobody.
                 for (vm, later) in [("a", 10_000.0), ("b", 0.0)] {
                     let rate = move |sample| if sample < 7 { 10_000.0 } else { later };
