@@ -46,13 +46,23 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         // By Little's law nothing that others do makes those quicker who are held to a rate of their own.
         let held = iops_limit::waiting_for_limits(case, device);
         let suffers = |tenant: &&Party| {
-            !held.contains_key(&tenant.name) && suffers(case, device, full, [holder, tenant], slots)
+            !held.contains_key(&tenant.name)
+                && !has_its_part(device, full, [holder, tenant])
+                && suffers(case, device, full, [holder, tenant], slots)
         };
         let sufferers: Vec<Party> = others.iter().filter(suffers).cloned().collect();
         let timed = sufferers.iter().filter_map(|party| Some((party, party.gavg_ms?)));
         let (worst, gavg_ms) = timed.max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(judge(case, device, full, holder, (worst.clone(), gavg_ms), sufferers))
     })
+}
+
+/// Whether a VM has of the slots what its shares give it beside the holder, which has more of them: as somebody set it.
+fn has_its_part(device: &Device<'_>, full: &FullQueue, [holder, tenant]: [&Party; 2]) -> bool {
+    const MORE: f64 = 1.5;
+    const NEARLY: f64 = 0.8;
+    times_as_many(device, [&holder.name, &tenant.name], &full.spell)
+        .is_some_and(|times| times >= MORE && times * tenant.slots >= NEARLY * holder.slots)
 }
 
 fn suffers(
