@@ -438,10 +438,14 @@ fn spread_devices(hba: &Hba<'_>, depth: u32) -> Change {
     .risking("Moving disks loads both devices.", "Move them back")
 }
 
-/// Raises the depth of PVSCSI disks inside the guest from what it is, or from the `limit` that is seen,
-/// in the words of its system where that is known [KB-PV]; `None` where both are the most already. What is
-/// set stands in no counter: where it is not known it is to be noted first.
-pub(crate) fn raise_pvscsi(vm: &str, limit: u32, known: Option<&VdiskFacts>) -> Option<Change> {
+/// Raises the depth of PVSCSI disks and their ring inside the guest from what it is, or from the depth that is `seen`,
+/// in the words of its system where that is known [KB-PV]; `None` where both are the most already. What is set stands in
+/// no counter: where it is not known it is to be noted first. Where it is the ring that is full, no depth is seen.
+pub(crate) fn raise_pvscsi(
+    vm: &str,
+    seen: Option<u32>,
+    known: Option<&VdiskFacts>,
+) -> Option<Change> {
     let system = known.map(|facts| facts.guest.system());
     let set = |depth, ring_pages| {
         let vm = GuestName { vm: Some(vm.into()), system };
@@ -455,15 +459,20 @@ pub(crate) fn raise_pvscsi(vm: &str, limit: u32, known: Option<&VdiskFacts>) -> 
              initramfs is to be rebuilt."
         }
     };
+    let ring = PVSCSI_RING_PAGES_MAX * PVSCSI_COMMANDS_PER_PAGE;
+    let ring = match seen {
+        Some(_) => String::new(),
+        None => format!(" and {} an adapter", crate::number(ring.into())),
+    };
     let what = format!(
-        "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk.{which}"
+        "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk{ring}.{which}"
     );
     let undo = known
         .and_then(|is| Some(set(is.depth?, Some(is.adapter_depth? / PVSCSI_COMMANDS_PER_PAGE))));
     let is_known = undo.is_some();
     let most = set(PVSCSI_DEPTH_MAX, Some(PVSCSI_RING_PAGES_MAX));
     // The depth that is seen is what it was, and a ring that nobody told of is the driver's own.
-    let undo = undo.or_else(|| Some(set(limit, None)));
+    let undo = undo.or_else(|| Some(set(seen?, None)));
     if undo.as_ref() == Some(&most) {
         return None;
     }

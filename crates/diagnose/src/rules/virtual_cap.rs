@@ -322,9 +322,14 @@ fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let vm = cap.disk.vm;
     let known = case.facts.vdisks.get(cap.disk.name);
     let mut fix = Vec::new();
+    let is_ring = cap.cause == Cause::VirtualAdapterCap;
     match cap.disk.controller {
+        // What a full ring leaves of each disk tells nothing of its depth.
+        Some(Controller::Pvscsi) if is_ring => {
+            fix.extend(changes::raise_pvscsi(vm, None, known));
+        }
         Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
-            fix.extend(changes::raise_pvscsi(vm, cap.limit, known));
+            fix.extend(changes::raise_pvscsi(vm, Some(cap.limit), known));
         }
         Some(Controller::Pvscsi) | None => {}
         Some(_) if cap.limit >= PVSCSI_DEPTH_MAX => {}
