@@ -69,3 +69,36 @@ pub(crate) fn of(host: &Host<'_>, devices: &[&Device<'_>]) -> Option<String> {
         span(host.begin_ms(first), host.times_ms[first]),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Facts, Thresholds, fixture::Bench};
+
+    /// 900 a second at 0.5 ms, but for one sample of thirty.
+    fn line(rate: f64, davg_ms: f64, size_kib: f64) -> String {
+        let mut bench = Bench::new(30);
+        let vm = bench.device("naa.1", 64).vm("a");
+        let of = |usual: f64, then: f64| {
+            move |s: usize| if s == 14 { then } else { usual + (s % 3) as f64 / 100.0 }
+        };
+        vm.iops_when(of(900.0, rate)).davg_when(of(0.5, davg_ms)).size_kib_when(of(8.0, size_kib));
+        bench.diagnose(&Thresholds::default(), &Facts::default()).headline
+    }
+
+    #[test]
+    fn a_mean_that_the_load_of_its_sample_does_not_explain_is_no_all_clear() {
+        let told = line(640.0, 60.0, 8.0);
+        let expected =
+            "Not told: naa.1 takes 60 ms a command (DAVG) in 1 of 30 samples and 0.51 otherwise";
+        assert!(told.starts_with(expected), "{told}");
+        // More commands, larger ones, too few of them, and what is no step of flash.
+        for told in [
+            line(3_000.0, 30.0, 8.0),
+            line(900.0, 30.0, 512.0),
+            line(12.0, 60.0, 8.0),
+            line(900.0, 3.0, 8.0),
+        ] {
+            assert!(told.starts_with("Nothing is wrong: no storage problem"), "{told}");
+        }
+    }
+}

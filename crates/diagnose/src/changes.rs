@@ -651,8 +651,8 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
         }
     }
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
-    let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
-                it is switched off.";
+    let what = "Let metadata be locked by ATS instead of reservations, on every host of the datastore where it is \
+                switched off, if the array has it.";
     let mut change = setting(what.into(), Some(host), vec![Step::new(set(1), Some(set(0)))]);
     change.esxcli.splice(0..0, [vaai, shown]);
     change.risk =

@@ -101,6 +101,8 @@ pub struct Evidence {
 impl Evidence {
     /// The label of what a virtual disk takes, which esxtop has no name for.
     pub(crate) const AT_DISK: &str = "latency at the virtual adapter";
+    /// The wait in the guest before that, where the source knows it.
+    pub(crate) const IN_GUEST: &str = "wait in the guest";
     /// That of the paths which a device had left while others of it were lost.
     pub(crate) const PATHS_LEFT: &str = "paths left meanwhile";
     /// That of the samples with load since lost paths are back; no evidence where they are not.

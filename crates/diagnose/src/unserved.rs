@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 
 use levels::{mean, weighted_mean};
 
-use crate::{Demand, Facts, Finding, Host, Lack, Lacking, Spell, TICKET_LINE, Vdisk, number};
+use crate::{
+    Demand, Evidence, Facts, Finding, Host, Lack, Lacking, Spell, TICKET_LINE, Vdisk, number,
+};
 
 /// A virtual disk of which I/Os wait before it, or are lost.
 pub(crate) struct Unserved<'a> {
@@ -115,8 +117,11 @@ pub(crate) fn lacks<'u>(
 /// what their applications see.
 pub(crate) fn tell(line: String, finding: &Finding, all: &[Unserved<'_>]) -> String {
     let of_it = all.iter().filter(|each| finding.hurts(each.vm));
+    let base = line.trim_end_matches('.');
     let Some((each, demand)) = of_it.filter_map(|each| Some((each, each.demand?))).next() else {
-        return line;
+        let wait = finding.evidence.iter().find(|each| each.label == Evidence::IN_GUEST);
+        let told = wait.map(|wait| format!("{base}; {} ms more in the guest.", number(wait.value)));
+        return told.filter(|line| line.chars().count() <= TICKET_LINE).unwrap_or(line);
     };
     let (ms, lost) = (number(each.wait_ms), number(demand.lost));
     let whose = if finding.sufferers.len() > 1 { format!("{}: ", each.vm) } else { String::new() };
@@ -130,7 +135,6 @@ pub(crate) fn tell(line: String, finding: &Finding, all: &[Unserved<'_>]) -> Str
         format!("{whose}{lost}{ms} ms more in guest and application"),
         format!("{whose}{lost}{ms} ms more in the guest"),
     ];
-    let base = line.trim_end_matches('.');
     let mut lines = lines.iter().map(|more| format!("{base}; {more}."));
     lines.find(|line| line.chars().count() <= TICKET_LINE).unwrap_or(line)
 }

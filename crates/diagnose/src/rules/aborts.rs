@@ -128,7 +128,7 @@ mod tests {
     use counters::Counter;
     use levels::Measured;
 
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn aborts_are_named_even_in_a_single_sample() {
@@ -140,6 +140,20 @@ mod tests {
         assert_eq!((finding.window.samples, finding.evidence[0].value), (1, 6.0));
         assert!(finding.confidence >= SURE);
         assert!(finding.sentence.ends_with("up to 6 aborts a second."), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn what_somebody_is_known_to_have_ended_is_no_fault() {
+        let found = |ended_ms: &[i64]| {
+            let mut bench = Bench::new(6);
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::Aborts, |sample| if sample == 3 { 6.0 } else { 0.0 });
+            device.vm("a").iops(500.0).davg(1.0);
+            let known = DeviceFacts { ended_ms: ended_ms.to_vec(), ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+            bench.diagnose(&Thresholds::default(), &facts).findings.len()
+        };
+        assert_eq!([found(&[17_000]), found(&[9_000]), found(&[])], [0, 1, 1]);
     }
 
     #[test]

@@ -246,3 +246,46 @@ impl ArrayUser {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Crowd;
+    use crate::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party};
+
+    /// The VMs that a limit is for, and whether it is in vain: by name, commands at the array and commands that wait.
+    fn leaders(vms: &[(&str, f64, f64)]) -> (Vec<String>, bool) {
+        let user = |name: &str, device: &str, slots: f64, waiting: f64| ArrayUser {
+            host: "h".into(),
+            device: device.into(),
+            vm: Party {
+                name: name.into(),
+                iops: 100.0,
+                gavg_ms: Some(10.0 * (slots + waiting)),
+                slots,
+                waiting: Some(waiting),
+            },
+            size_kib: None,
+            policy_wait_ms: 0.0,
+            asks_iops: None,
+        };
+        let holders =
+            vms.iter().map(|(name, slots, waiting)| user(name, "naa.1", *slots, *waiting));
+        let users = holders.chain([user("quiet", "naa.2", 0.5, 0.0)]).collect();
+        let array = ArrayFacts { name: "box".into(), users, ..ArrayFacts::default() };
+        let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+        let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+        let crowds = Crowd::all(&facts);
+        let (leaders, is_in_vain) = crowds["box"].leaders();
+        (leaders.iter().map(|user| user.vm.name.clone()).collect(), is_in_vain)
+    }
+
+    #[test]
+    fn who_would_fill_the_place_of_a_limited_vm_is_limited_with_it() {
+        let one = ["hog".to_owned()];
+        assert_eq!(leaders(&[("hog", 20.0, 30.0), ("other", 12.0, 0.1)]), (one.to_vec(), false));
+        let both = ["hog", "other"].map(str::to_owned);
+        assert_eq!(leaders(&[("hog", 20.0, 30.0), ("other", 12.0, 19.0)]), (both.to_vec(), false));
+        let many: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"].map(|name| (name, 4.0, 9.0)).into();
+        assert!(leaders(&many).1, "more wait than are named");
+    }
+}

@@ -148,7 +148,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     let latency = disk.latency_ms(&cap.spell.samples);
     finding.evidence.extend(Evidence::of([(Evidence::AT_DISK, latency, "ms")]));
     if let Some(wait) = cap.wait {
-        finding.evidence.push(Evidence::new("wait in the guest", wait.millis, "ms"));
+        finding.evidence.push(Evidence::new(Evidence::IN_GUEST, wait.millis, "ms"));
         finding.evidence.push(Evidence::new("waiting in the guest", wait.commands, ""));
     } else {
         finding.raise_confidence = vec![format!(

@@ -88,3 +88,40 @@ fn limit(case: &Case<'_>, device: &Device<'_>, samples: &[usize], own: &Party) -
     let at = limit_advice::Place { host: case.host, devices: vec![device], samples };
     limit_advice::hold(&at, &[own], device.flow.size_kib(samples), case.facts)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Finding, fixture::Bench};
+
+    /// 64 commands of one VM before 32 slots of a device that has 64 without competition, beside a VM that does not wait.
+    fn found(work: f64) -> Finding {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.vm("big").iops_when(|s| 10_700.0 + 9.0 * (s % 3) as f64).davg(2.9).kavg(3.0);
+        device.vm("sql").iops_when(|s| 300.0 + 7.0 * (s % 4) as f64).davg(2.9).kavg(0.2);
+        let array = ArrayFacts {
+            name: "box".into(),
+            service_ms: Some(1.0),
+            busy: vec![work; 12],
+            ..ArrayFacts::default()
+        };
+        let known = DeviceFacts {
+            array: Some(array.into()),
+            dsnro: Some(32),
+            max_queue_depth: Some(64),
+            ..DeviceFacts::default()
+        };
+        let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+        bench.first(Cause::Dsnro, &facts)
+    }
+
+    #[test]
+    fn no_queue_is_deepened_for_one_vm_where_the_others_lose_more() {
+        let busy = found(0.69);
+        assert!(busy.changes[0].what.starts_with("Leave the depth as it is"), "{:?}", busy.changes);
+        assert!(busy.do_not[0].contains("also of sql"), "{:?}", busy.do_not);
+        // With room there all gain.
+        let idle = found(0.2);
+        assert!(idle.changes[0].what.starts_with("Raise DSNRO"), "{:?}", idle.changes);
+    }
+}
