@@ -52,14 +52,14 @@ pub(crate) fn of(host: &Host<'_>, devices: &[&Device<'_>]) -> Option<String> {
     let Blip { device, samples, usual_ms, ms } = all.first()?;
     let others = match all.len() - 1 {
         0 => String::new(),
-        1 => ", and 1 more device too".to_owned(),
-        more => format!(", and {more} more devices too"),
+        1 => ", as 1 more device did".to_owned(),
+        more => format!(", as {more} more devices did"),
     };
     let first = *samples.first()?;
     Some(format!(
-        "{} takes {} ms a command ({}) in {} of {} samples and {} otherwise{others}, though no more was asked of it: it gave no \
-         answer for a part of that time, or was slow. That was {}: the array's and the switches' events of that time tell \
-         why, and shorter samples how long.",
+        "{} takes {} ms a command ({}) in {} of {} samples, {} in the others, though no more was asked of it. It gave no \
+         answer for a part of that time, or was slow{others}. That was {}: the array's and the switches' events of that \
+         time tell why, and shorter samples how long.",
         device.flow.name,
         number(*ms),
         if device.is_nfs { "GAVG" } else { "DAVG" },
@@ -88,8 +88,7 @@ mod tests {
     #[test]
     fn a_mean_that_the_load_of_its_sample_does_not_explain_is_no_all_clear() {
         let told = line(640.0, 60.0, 8.0);
-        let expected =
-            "Not told: naa.1 takes 60 ms a command (DAVG) in 1 of 30 samples and 0.51 otherwise";
+        let expected = "naa.1 takes 60 ms a command (DAVG) in 1 of 30 samples, 0.51 in the others";
         assert!(told.starts_with(expected), "{told}");
         // More commands, larger ones, too few of them, and what is no step of flash.
         for told in [
