@@ -103,7 +103,7 @@ impl Requests {
     }
 
     /// How large it is and where.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, random: &mut Random, op: Op, bits: u64, tag: u32) -> Io {
         let size = self.size(random);
         let lba = match self.access {
