@@ -27,7 +27,7 @@ use crate::{
     sioc::Sioc,
     slab::{Io, State},
     throttle::Throttle,
-    vscsi::Vdisk,
+    vscsi::{Entrant, Vdisk},
     world::World,
 };
 
@@ -160,30 +160,36 @@ impl Device {
         out.put(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
-    /// A command of a virtual disk waits for a slot, in the queue of its world; `again` puts it at the
-    /// front.
+    /// A command that has entered waits for a slot, in the queue of its world.
     #[inline(always)]
     pub(crate) fn line_up(
+        &mut self,
+        worlds: &mut [World],
+        ios: &mut [Io],
+        Entrant { io, world, seat }: Entrant,
+        now: Time,
+    ) {
+        self.queued += 1;
+        let record = &mut ios[io as usize];
+        record.state = State::Queued;
+        (record.since, record.entered, record.seat) = (now, now, seat);
+        self.sched.push(worlds, ios, world, io);
+    }
+
+    /// A command of a virtual disk waits once more, at the front.
+    pub(crate) fn line_up_again(
         &mut self,
         vdisk: &mut Vdisk,
         worlds: &mut [World],
         ios: &mut [Io],
         io: u32,
-        again: bool,
         now: Time,
     ) {
         vdisk.counters.queued.enter(now);
         self.queued += 1;
         let record = &mut ios[io as usize];
-        record.state = State::Queued;
-        record.since = now;
-        if again {
-            self.sched.push_again(worlds, ios, vdisk.world, io, now);
-        } else {
-            record.entered = now;
-            record.seat = vdisk.inside.take(io);
-            self.sched.push(worlds, ios, vdisk.world, io);
-        }
+        (record.state, record.since) = (State::Queued, now);
+        self.sched.push_again(worlds, ios, vdisk.world, io, now);
     }
 
     /// Whether something is to be done now that a command lined up.
@@ -337,6 +343,10 @@ impl Competition {
         }
         self.switches_max = or_never(switches_max);
         self.run_max = or_never(run_max);
+        // A run that is long enough already releases with its next command.
+        if self.run >= self.run_max {
+            self.run = self.run_max - 1;
+        }
     }
 
     /// Counts a command that entered the device queue from `contender`. `true` when competition
@@ -352,7 +362,8 @@ impl Competition {
             self.last = contender;
             self.run = 1;
         }
-        if self.run >= self.run_max {
+        // Beyond that it has released what there was.
+        if self.run == self.run_max {
             return self.turn();
         }
         self.switches >= self.switches_max && !self.is_competing && self.turn()

@@ -498,6 +498,12 @@ impl Seats {
         self.seats.push(Self::END);
     }
 
+    /// Gives the seat of an I/O to another one.
+    #[inline]
+    pub(crate) fn pass_on(&mut self, seat: u32, io: u32) {
+        self.seats[seat as usize] = io;
+    }
+
     #[inline]
     pub(crate) fn leave(&mut self, seat: u32) {
         self.seats[seat as usize] = core::mem::replace(&mut self.free, seat | Self::FREE);
