@@ -107,6 +107,13 @@ impl Engine {
         Some(Wakeup { at, device: timer.device() })
     }
 
+    /// The same where it is before a moment.
+    #[inline]
+    #[must_use]
+    pub fn wakeup_before(&self, then: Time) -> Option<Wakeup> {
+        if self.stack.timers.is_due_before(then) { self.next_wakeup() } else { None }
+    }
+
     /// Fills in what has been counted since the engine was built, as of `now`. It is put together
     /// here, because each object keeps its own counters beside the state that changes with them.
     /// Nothing is allocated for a snapshot that was filled before.
@@ -248,7 +255,12 @@ impl Stack {
         Ok(())
     }
 
-    fn take(&mut self, now: Time, input: Input, out: &mut Outputs) -> Result<Option<IoId>, Error> {
+    fn take(
+        &mut self,
+        now: Time,
+        input: Input,
+        out: &mut Outputs,
+    ) -> Result<Option<IoId>, Error> {
         self.advance(now, out)?;
         match input {
             Input::Submit(request) => return self.submit(request, out).map(Some),

@@ -133,7 +133,6 @@ impl Driver {
             return outside.post.command(array, self.host, sent.io, command);
         };
         let answer = here.dispatch(at, command);
-        outside.post.end_untold(here, answer.status);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 
@@ -153,7 +152,6 @@ impl Driver {
         };
         let carried = outside.switches.cross(at, &command, carried);
         let answer = here.dispatch_carried(at, command, &carried);
-        outside.post.end_untold(here, answer.status);
         outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 
