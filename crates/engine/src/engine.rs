@@ -58,7 +58,7 @@ impl Engine {
     // The stack is large: all who take its outputs later share this one.
     #[inline(never)]
     pub fn handle_input(&mut self, now: Time, input: Input) -> Result<Option<IoId>, Error> {
-        self.stack.take(now, input, &mut self.outputs)
+        self.stack.take(now, input, &mut &mut self.outputs)
     }
 
     /// The same, for whoever wants to have at once what follows: it goes to `sink` instead of
@@ -250,7 +250,7 @@ impl Stack {
         }
         self.now = now;
         if self.timers.is_due(now) {
-            self.run_timers(out);
+            self.run_timers(&mut out.again());
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl Stack {
         &mut self,
         now: Time,
         input: Input,
-        out: &mut Outputs,
+        out: &mut &mut Outputs,
     ) -> Result<Option<IoId>, Error> {
         self.advance(now, out)?;
         match input {

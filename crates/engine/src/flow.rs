@@ -31,7 +31,7 @@ impl Stack {
             return Ok(self.admit(request, NONE, out));
         }
         // In parts, or each request would lie in memory for this rare way.
-        self.submit_rarely((vdisk, op, tag), (lba, bytes, waited_ns), out)
+        self.submit_rarely((vdisk, op, tag), (lba, bytes, waited_ns), &mut out.again())
     }
 
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
@@ -48,7 +48,7 @@ impl Stack {
         let ring = is_next.then(|| &mut self.vscsi[vdisk.vscsi.index()]);
         if let Some(ring) = ring.filter(|ring| ring.has_room()) {
             vdisk.enter(ring);
-            self.queue(io, request.vdisk, false, out);
+            self.queue(io, request.vdisk, false, &mut out.again());
         } else {
             vdisk.wait(&mut self.ios, io, now);
             if vdisk.has_slot() {
@@ -71,7 +71,7 @@ impl Stack {
             device.line_up(&mut self.worlds, &mut self.ios, entrant, self.now);
         }
         if device.is_wanted() {
-            self.start(id, out);
+            self.start(id, &mut out.again());
         }
     }
 
@@ -92,7 +92,7 @@ impl Stack {
     #[inline(always)]
     fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
         if self.give_slot(id, out) {
-            self.pump(id, out);
+            self.pump(id, &mut out.again());
         }
     }
 
@@ -114,7 +114,7 @@ impl Stack {
         let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
         vdisk.take_slot(now);
         if device.take_slot(vdisk.contender) {
-            device.refresh_depth(id, now, out);
+            device.refresh_depth(id, now, &mut out.again());
         }
         let chosen = device.selector.choose(&mut self.paths, now, record);
         let path = &mut self.paths[chosen.index()];
@@ -125,7 +125,7 @@ impl Stack {
             && adapter.enter(ios, io, now)
             && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
         if is_cut {
-            self.send_pieces(io, out);
+            self.send_pieces(io, &mut out.again());
         }
         if needs_watch {
             self.watch(id);
@@ -144,7 +144,7 @@ impl Stack {
     ) -> Result<(), Error> {
         let is_good = status == Status::Good && self.ios.state_of(id) == Some(State::Active);
         if !is_good || self.is_lost(id.slot()) {
-            return self.done_rarely(id, status, array_ns, out);
+            return self.done_rarely(id, status, array_ns, &mut out.again());
         }
         self.answered(id.slot(), Status::Good, array_ns, out);
         Ok(())
@@ -170,25 +170,25 @@ impl Stack {
         let mut next = None;
         if is_recalled {
             self.pause_if_stalled(device);
-            self.end_recalled(io, out);
+            self.end_recalled(io, &mut out.again());
         } else if status.is_final() {
             next = Some(lane.hand_on());
             lane.account(status, array_ns);
             self.end(io, status, out);
         } else {
-            self.send_again(io, vdisk, device, status, out);
+            self.send_again(io, vdisk, device, status, &mut out.again());
         }
         if depth_changed {
-            self.refresh_depth(device, out);
+            self.refresh_depth(device, &mut out.again());
         }
         if gates_are_wanted {
-            self.open_adapter(self.paths[path.index()].adapter, out);
-            self.open_path(path, out);
+            self.open_adapter(self.paths[path.index()].adapter, &mut out.again());
+            self.open_path(path, &mut out.again());
         }
         self.fill(device, out);
         match next {
             Some(next) => self.let_in(vdisk, device, next, out),
-            None => self.open_guest(vdisk, out),
+            None => self.open_guest(vdisk, &mut out.again()),
         }
     }
 
@@ -200,7 +200,7 @@ impl Stack {
         if extra == NONE {
             out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
         } else {
-            self.end_of_extra(io, status, out);
+            self.end_of_extra(io, status, &mut out.again());
         }
     }
 
@@ -221,11 +221,11 @@ impl Stack {
             let device = &mut self.devices[id.index()];
             device.line_up(&mut self.worlds, &mut self.ios, entrant, self.now);
             if device.is_wanted() {
-                self.start(id, out);
+                self.start(id, &mut out.again());
             }
         }
         if ring_is_wanted {
-            self.open_ring(self.vdisks[freed.index()].vscsi, out);
+            self.open_ring(self.vdisks[freed.index()].vscsi, &mut out.again());
         }
     }
 

@@ -7,28 +7,74 @@ use crate::Output;
 /// Takes what the engine decides while an input is handled, in the order of the decisions. It is
 /// not given the engine, so it cannot answer before the input has had all its effect.
 pub trait Sink {
+    /// Itself, as [`Sink::again`] hands it on.
+    type Again<'a>: Sink
+    where
+        Self: 'a;
+
     /// Takes the next decision.
     fn put(&mut self, output: Output);
+
+    /// Itself once more, for whoever is called rarely: what is called so has a copy of its own, and the sink of all
+    /// others need not lie in memory for it.
+    fn again(&mut self) -> Self::Again<'_>;
 }
 
 /// Nobody wants to know.
 impl Sink for () {
+    type Again<'a> = ();
+
     fn put(&mut self, _output: Output) {}
+
+    fn again(&mut self) {}
+}
+
+impl<S: Sink> Sink for &mut S {
+    type Again<'a>
+        = &'a mut S
+    where
+        Self: 'a;
+
+    #[inline]
+    fn put(&mut self, output: Output) {
+        (**self).put(output);
+    }
+
+    #[inline]
+    fn again(&mut self) -> &mut S {
+        self
+    }
 }
 
 /// Keeps outputs until they are asked for. It is written while inputs are handled and then read to
 /// its end. Emptied as a whole, it is cheaper than a ring, and no larger as long as it is read to
-/// its end.
+/// its end. Mostly there is one at a time, which has a place of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    decided: Vec<Output>,
+    first: Option<Output>,
+    /// Those behind the first.
+    others: Vec<Output>,
+    /// How many were decided, and how many of them handed over.
+    decided: usize,
     handed_over: usize,
 }
 
 impl Sink for Outputs {
+    type Again<'a> = &'a mut Self;
+
     #[inline]
     fn put(&mut self, output: Output) {
-        self.decided.push(output);
+        if self.decided == 0 {
+            self.first = Some(output);
+        } else {
+            self.others.push(output);
+        }
+        self.decided += 1;
+    }
+
+    #[inline]
+    fn again(&mut self) -> &mut Self {
+        self
     }
 }
 
@@ -37,7 +83,7 @@ impl Outputs {
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.handed_over == self.decided.len()
+        self.handed_over == self.decided
     }
 
     /// The next one, in the order in which they came. It stays where it is, so that only what is
@@ -45,12 +91,12 @@ impl Outputs {
     #[inline]
     pub fn pop(&mut self) -> Option<&Output> {
         let next = self.handed_over;
-        if next == self.decided.len() {
-            self.decided.clear();
-            self.handed_over = 0;
+        if next >= self.decided {
+            self.others.clear();
+            (self.decided, self.handed_over) = (0, 0);
             return None;
         }
-        self.handed_over += 1;
-        self.decided.get(next)
+        self.handed_over = next + 1;
+        if next == 0 { self.first.as_ref() } else { self.others.get(next - 1) }
     }
 }

@@ -111,6 +111,16 @@ struct Outlet<'a, W> {
 }
 
 impl<W: Watch> Sink for Outlet<'_, W> {
+    type Again<'a>
+        = Outlet<'a, W>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn again(&mut self) -> Outlet<'_, W> {
+        Outlet { driver: self.driver, outside: self.outside, at: self.at }
+    }
+
     #[inline(always)]
     fn put(&mut self, output: Output) {
         let Self { driver, outside, at } = self;
