@@ -161,6 +161,8 @@ const fn place_of(slot: u64, pages: &[Page]) -> (usize, usize) {
 pub(crate) struct EventList {
     /// The slots of a year, in a power of two of pages.
     pages: Box<[Page]>,
+    /// How many slots there are.
+    year: u64,
     /// log2 of the nanoseconds of a slot.
     slot_bits: u32,
     /// The slot, counted from the beginning of time, with which the year begins.
@@ -190,6 +192,7 @@ impl EventList {
     fn new(slot_bits: u32, slots: usize) -> Self {
         Self {
             pages: vec![Page::EMPTY; slots / WORD].into(),
+            year: slots as u64,
             slot_bits,
             now: 0,
             entries: Vec::new(),
@@ -217,7 +220,7 @@ impl EventList {
         self.free = entry.next;
         *entry = Entry::new(at, event);
         let slot = at.0 >> self.slot_bits;
-        if slot.wrapping_sub(self.now) >= (self.pages.len() * WORD) as u64 {
+        if slot.wrapping_sub(self.now) >= self.year {
             return self.put_aside(new, slot);
         }
         let (page, place) = place_of(slot, &self.pages);
@@ -341,7 +344,7 @@ impl EventList {
 
     #[cold]
     fn grow(&mut self) {
-        let slots = self.pages.len() * WORD;
+        let slots = self.year as usize;
         if ROOM * self.entries.len() >= slots {
             self.resize(self.slot_bits, 2 * slots);
         }
@@ -404,7 +407,7 @@ impl EventList {
                 self.far.peek().filter(|Reverse(first)| first.at < limit)?;
                 self.now = self.far_slot;
             }
-            while self.far_slot - self.now < (self.pages.len() * WORD) as u64
+            while self.far_slot - self.now < self.year
                 && let Some(Reverse(first)) = self.far.pop()
             {
                 self.push(first.at, first.event());
@@ -454,7 +457,7 @@ impl EventList {
         let slots = (ROOM * pending).next_power_of_two().max(YEAR);
         let wanted_ns = (gap_ns / 2).max(gap_ns.saturating_mul(4 * pending as u64) / slots as u64);
         let is_right = (wanted_ns / 2..=3 * wanted_ns).contains(&(1 << self.slot_bits));
-        let is_enough = (slots..=4 * slots).contains(&(self.pages.len() * WORD));
+        let is_enough = (slots..=4 * slots).contains(&(self.year as usize));
         match (wanted_ns + wanted_ns / 2).checked_ilog2().filter(|_| !is_right) {
             Some(slot_bits) => self.resize(slot_bits, slots),
             None if !is_enough => self.resize(self.slot_bits, slots),
@@ -468,7 +471,7 @@ impl EventList {
         let mut front = std::mem::take(&mut self.front);
         front.shrink_to(WORD);
         let begins = self.now << self.slot_bits;
-        (0..(self.pages.len() * WORD) as u64).for_each(|slot| self.empty(slot));
+        (0..self.year).for_each(|slot| self.empty(slot));
         all.append(&mut self.front);
         // What is in front already stays before the year.
         let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };
