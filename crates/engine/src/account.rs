@@ -100,7 +100,7 @@ impl Lane<'_> {
     /// Whether others wait for a slot of its path or of its adapter.
     #[inline(always)]
     pub(crate) const fn gates_are_wanted(&self) -> bool {
-        !(self.path.queue.is_empty() && self.adapter.queue.is_empty())
+        !self.path.queue.is_empty_beside(self.adapter.queue)
     }
 
     /// Gives up its slot of the device, of the path and of the adapter.

@@ -305,7 +305,7 @@ impl Device {
 #[derive(Clone, Debug)]
 pub(crate) struct Competition {
     pub(crate) is_competing: bool,
-    /// Who sent the last command; [`Competition::NOBODY`] before the first.
+    /// Who sent the last command; [`Competition::NOBODY`] before the first. Above that, whether limits changed since.
     last: u32,
     run: u64,
     switches: u64,
@@ -317,6 +317,7 @@ pub(crate) struct Competition {
 
 impl Competition {
     const NOBODY: u32 = u32::MAX;
+    const CHANGED: u32 = 1 << u16::BITS;
 
     pub(crate) fn new(switches_max: u32, run_max: u32) -> Self {
         let mut new = Self {
@@ -347,6 +348,7 @@ impl Competition {
         if self.run >= self.run_max {
             self.run = self.run_max - 1;
         }
+        self.last |= Self::CHANGED;
     }
 
     /// Counts a command that entered the device queue from `contender`. `true` when competition
@@ -354,15 +356,25 @@ impl Competition {
     #[inline]
     pub(crate) fn count(&mut self, contender: u16) -> bool {
         let contender = u32::from(contender);
-        if self.last == contender {
+        if self.last != contender {
+            return self.count_other(contender);
+        }
+        self.run += 1;
+        // Beyond that it has released what there was.
+        self.run == self.run_max && self.turn()
+    }
+
+    /// The same of another one than before, or with other limits.
+    #[inline]
+    fn count_other(&mut self, contender: u32) -> bool {
+        if self.last == contender | Self::CHANGED {
             self.run += 1;
         } else {
             // The first command of all switches from nobody.
             self.switches += u64::from(self.last != Self::NOBODY);
-            self.last = contender;
             self.run = 1;
         }
-        // Beyond that it has released what there was.
+        self.last = contender;
         if self.run == self.run_max {
             return self.turn();
         }

@@ -11,7 +11,7 @@
 //! at a path or an adapter in `gates.rs`, what is rare of a request and of an answer in `request.rs` and
 //! `answer.rs`.
 
-use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
+use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
 
 use crate::{
     Error, Output, Request, Sink,
@@ -178,18 +178,30 @@ impl Stack {
         } else {
             self.send_again(io, vdisk, device, status, &mut out.again());
         }
-        if depth_changed {
-            self.refresh_depth(device, &mut out.again());
-        }
-        if gates_are_wanted {
-            self.open_adapter(self.paths[path.index()].adapter, &mut out.again());
-            self.open_path(path, &mut out.again());
+        if depth_changed | gates_are_wanted {
+            self.open_gates(depth_changed, device, path, &mut out.again());
         }
         self.fill(device, out);
         match next {
             Some(next) => self.let_in(vdisk, device, next, out),
             None => self.open_guest(vdisk, &mut out.again()),
         }
+    }
+
+    /// A limit may have changed, and what waits at a path or an adapter passes.
+    #[cold]
+    fn open_gates(
+        &mut self,
+        depth_changed: bool,
+        device: DeviceId,
+        path: PathId,
+        out: &mut impl Sink,
+    ) {
+        if depth_changed {
+            self.refresh_depth(device, out);
+        }
+        self.open_adapter(self.paths[path.index()].adapter, out);
+        self.open_path(path, out);
     }
 
     /// The I/O goes back to the guest, and its record is free.

@@ -54,7 +54,7 @@ pub struct Outputs {
     first: Option<Output>,
     /// Those behind the first.
     others: Vec<Output>,
-    /// How many were decided, and how many of them handed over.
+    /// How many were decided, and how many of them handed over; 0 once those are all.
     decided: usize,
     handed_over: usize,
 }
@@ -66,6 +66,7 @@ impl Sink for Outputs {
     fn put(&mut self, output: Output) {
         if self.decided == 0 {
             self.first = Some(output);
+            self.others.clear();
         } else {
             self.others.push(output);
         }
@@ -83,20 +84,21 @@ impl Outputs {
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.handed_over == self.decided
+        self.decided == 0
     }
 
     /// The next one, in the order in which they came. It stays where it is, so that only what is
     /// wanted of it is read.
     #[inline]
     pub fn pop(&mut self) -> Option<&Output> {
-        let next = self.handed_over;
-        if next >= self.decided {
-            self.others.clear();
-            (self.decided, self.handed_over) = (0, 0);
+        if self.decided == 0 {
             return None;
         }
+        let next = self.handed_over;
         self.handed_over = next + 1;
+        if self.handed_over == self.decided {
+            (self.decided, self.handed_over) = (0, 0);
+        }
         if next == 0 { self.first.as_ref() } else { self.others.get(next - 1) }
     }
 }
