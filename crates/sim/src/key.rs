@@ -110,7 +110,15 @@ impl Key {
 
     #[inline]
     pub(crate) const fn status(self) -> Status {
-        Self::STATUSES[(self.0 & ((1 << Self::IO_SHIFT) - 1)) as usize]
+        match self.0 & ((1 << Self::IO_SHIFT) - 1) {
+            0 => Status::Good,
+            code => Self::rare_status(code as usize),
+        }
+    }
+
+    #[cold]
+    const fn rare_status(code: usize) -> Status {
+        Self::STATUSES[code]
     }
 }
 

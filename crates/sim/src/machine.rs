@@ -450,7 +450,7 @@ impl<'a, W: Watch> Machine<'a, W> {
 
 /// What a machine has beside its hosts.
 struct Rest<'a, W> {
-    players: &'a mut [Player],
+    players: &'a mut Vec<Player>,
     outside: &'a mut Outside<W>,
     log: &'a mut Vec<LogLine>,
     spans: &'a mut Vec<Span>,
