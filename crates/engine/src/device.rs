@@ -454,6 +454,18 @@ mod tests {
     }
 
     #[test]
+    fn new_limits_hold_with_the_next_command_whose_ever_it_is() {
+        let mut competition = after([1, 2, 1, 2]);
+        competition.set_limits(3, 128);
+        assert!(!competition.is_competing);
+        assert!(competition.count(2) && competition.is_competing);
+        assert!(!competition.count(2) && competition.is_competing);
+        competition.set_limits(3, 2);
+        assert!(competition.count(2) && !competition.is_competing);
+        assert!((0..9).all(|_| !competition.count(2)));
+    }
+
+    #[test]
     fn zero_disables_each_rule() {
         let mut never = Competition::new(0, 128);
         let mut forever = Competition::new(6, 0);

@@ -102,3 +102,26 @@ impl Outputs {
         if next == 0 { self.first.as_ref() } else { self.others.get(next - 1) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use counters::DeviceId;
+
+    use super::*;
+
+    #[test]
+    fn outputs_come_in_the_order_in_which_they_were_decided() {
+        let mut outputs = Outputs::default();
+        let mut told = 0;
+        for count in [1, 3, 0, 2] {
+            let decided = told..told + count;
+            decided.clone().for_each(|id| outputs.put(Output::Reset { device: DeviceId(id) }));
+            assert_eq!(outputs.is_empty(), count == 0);
+            for id in decided {
+                assert_eq!(outputs.pop(), Some(&Output::Reset { device: DeviceId(id) }));
+            }
+            assert!(outputs.is_empty() && outputs.pop().is_none());
+            told += count;
+        }
+    }
+}

@@ -68,6 +68,8 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
+    /// Until when any of them may be reserved.
+    held_until: Time,
     port_count: usize,
     /// Whether any command to any of its volumes comes in at once, by its one port, and leaves when it is done.
     is_open: bool,
@@ -105,8 +107,6 @@ struct Volume {
     policy: Option<Box<Policy>>,
     /// Until when, and by whom, the LUN is reserved.
     reserved_until: Time,
-    /// Until when there may be a reservation, of either kind: asked of each command.
-    held_until: Time,
     reserved_by: u32,
     reserve_hold_ns: u64,
     /// The reservation that is not released; never, where there is none.
@@ -127,6 +127,13 @@ impl Array {
             service: Service::new(&config.service).behind(&config.front),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            held_until: config
+                .volumes
+                .iter()
+                .filter_map(|volume| volume.stuck)
+                .map(|stuck| stuck.until)
+                .max()
+                .unwrap_or(Time::ZERO),
             port_count: config.queues.ports.max(1) as usize,
             is_open: config.queues.ports <= 1
                 && !config.queues.are_limited()
@@ -159,7 +166,7 @@ impl Array {
     /// PATH LOST when its host has found that out. [`Sense::STANDBY`] is the answer to one that follows its volume.
     ///
     /// # Panics
-    /// When the array has no such volume.
+    /// When the array has no such volume and any is reserved, or has a policy or a limit.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
         self.take(now, Parts::of(command), &Carried::NOTHING)
@@ -186,8 +193,7 @@ impl Array {
                 Err((at, status)) => return Answer { at, status, array_ns: 0 },
             }
         }
-        let volume = &mut self.volumes[volume as usize];
-        if volume.is_held(arrive) && volume.conflicts(arrive, host) {
+        if arrive < self.held_until && self.volumes[volume as usize].conflicts(arrive, host) {
             let (at, status) = self.refuse(arrive, Status::ReservationConflict);
             return Answer { at, status, array_ns: 0 };
         }
@@ -208,7 +214,7 @@ impl Array {
         let transfer = self.fabric.transfer(arrive, at, (op, bytes), carried);
         let mut done = served + transfer.total_ns;
         if matches!(op, Op::Reserve | Op::Release) {
-            volume.lock(op, host, arrive, done);
+            self.lock(volume, op, host, (arrive, done));
         }
         if !self.is_open {
             done = self.leave(at, &parts.command(), arrive, done);
@@ -218,6 +224,18 @@ impl Array {
             status: Status::Good,
             array_ns: done.after(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// Reserves a volume when a command is done, or releases it when it arrives.
+    #[cold]
+    fn lock(&mut self, volume: u32, op: Op, host: u32, (arrive, done): (Time, Time)) {
+        let volume = &mut self.volumes[volume as usize];
+        if op == Op::Reserve {
+            volume.reserve(done, host);
+        } else {
+            volume.reserved_until = volume.reserved_until.min(arrive);
+        }
+        self.held_until = self.held_until.max(volume.reserved_until);
     }
 
     /// When a command is done that would be then, by the policy of its volume; the queues that it is in know it.
@@ -368,18 +386,11 @@ impl Volume {
                 Box::new(Policy { bucket: Bucket::new(qos), bytes, waited: PolicyWait::default() })
             }),
             reserved_until: Time::ZERO,
-            held_until: config.stuck.unwrap_or(NOT_STUCK).until,
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
             stuck: config.stuck.unwrap_or(NOT_STUCK),
             queue: of.queues.lun_limit.map(|limit| Box::new(Queue::new(limit))),
         }
-    }
-
-    /// Whether there may be a reservation.
-    #[inline(always)]
-    fn is_held(&self, arrive: Time) -> bool {
-        arrive < self.held_until
     }
 
     #[cold]
@@ -390,16 +401,9 @@ impl Volume {
     }
 
     /// Reserves the LUN for a metadata operation, from a command that is done at `done` until the operation
-    /// ends, or releases it when the command arrives. What reserves it has its answer by then: what is held is the
-    /// LUN, and no place in a queue.
-    #[cold]
-    fn lock(&mut self, op: Op, host: u32, arrive: Time, done: Time) {
-        if op == Op::Reserve {
-            self.reserved_until = self.reserved_until.max(done + self.reserve_hold_ns);
-            self.reserved_by = host;
-        } else {
-            self.reserved_until = self.reserved_until.min(arrive);
-        }
-        self.held_until = self.reserved_until.max(self.stuck.until);
+    /// ends. The command has its answer by then: what is held is the LUN, and no place in a queue.
+    fn reserve(&mut self, done: Time, host: u32) {
+        self.reserved_until = self.reserved_until.max(done + self.reserve_hold_ns);
+        self.reserved_by = host;
     }
 }

@@ -53,10 +53,10 @@ impl Pending {
         Self { key, generation: 0, array: 0, array_ns: 0 }
     }
 
-    /// The answer of an array to a command of a host.
+    /// The answer of an array to a command of a host; `done` is [`Key::done`] of that.
     #[inline(always)]
-    pub(crate) const fn answer(host: usize, io: IoId, array: u32, answer: Answer) -> Self {
-        let key = Key::done(host, io.slot(), answer.status);
+    pub(crate) const fn answer(done: Key, io: IoId, array: u32, answer: Answer) -> Self {
+        let key = done.of(io.slot(), answer.status);
         Self { key, generation: io.generation(), array, array_ns: answer.array_ns }
     }
 

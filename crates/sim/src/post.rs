@@ -108,7 +108,7 @@ impl Letter {
                         array.dispatch_carried(self.sent.0, command, &carried)
                     }
                 };
-                Some((answer.at, Pending::answer(host as usize, io, self.array, answer)))
+                Some((answer.at, Pending::answer(Key::done(host as usize), io, self.array, answer)))
             }
             What::Done(status) => {
                 array.done(status);
