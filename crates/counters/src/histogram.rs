@@ -34,8 +34,8 @@ const FEW: usize = ((24 - MIN_BITS) * SUB) as usize + 1;
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all. What is slower than the last bound is
-    /// found beyond them.
+    /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all. What is slower than the last
+    /// bound is found beyond them.
     low: Box<[u16]>,
     /// The high halves, once one is not 0.
     high: Option<Box<[u16; BUCKETS]>>,
@@ -194,8 +194,8 @@ impl PartialEq for Histogram {
 impl Eq for Histogram {}
 
 /// The exponent of a floating-point number and the first bits of its fraction, read as one whole
-/// number, are the bucket: eight to the octave, in order. What is faster than the first bound is taken as what is next to
-/// it there; what is slower than the last one is beyond all buckets.
+/// number, are the bucket: eight to the octave, in order. What is faster than the first bound is taken as what is
+/// next to it there; what is slower than the last one is beyond all buckets.
 #[inline]
 fn unbounded_bucket_of(nanos: u64) -> usize {
     // Above the last bound the float is rounded, or negative with the sign as its highest bit: that cannot

@@ -153,7 +153,7 @@ impl Page {
 /// The page in the year of a slot, and its place there.
 #[inline(always)]
 const fn place_of(slot: u64, pages: &[Page]) -> (usize, usize) {
-    (slot as usize / WORD & (pages.len() - 1), slot as usize % WORD)
+    ((slot as usize / WORD) & (pages.len() - 1), slot as usize % WORD)
 }
 
 /// What is pending.
@@ -270,7 +270,8 @@ impl EventList {
         }
     }
 
-    /// Goes on to the next slot that holds an event, where that is not in the present page, if it happens before `limit`.
+    /// Goes on to the next slot that holds an event, where that is not in the present page, if it happens
+    /// before `limit`.
     #[inline(never)]
     fn go_on(&mut self, limit: Time) -> Option<()> {
         let mut slot = self.next_used();
