@@ -6,8 +6,8 @@
 //! count in 16 bits, and what goes beyond is carried into high halves, which few histograms ever have.
 //!
 //! ```text
-//!   [ low halves up to 17 ms | low halves of the rest | high halves ]
-//!     from the first entry     once one takes longer    once one has 65,536
+//!   [ low halves up to 17 ms | low halves of the rest ]   [ high halves ]
+//!     from the first entry     once one takes longer        once one has 65,536
 //! ```
 
 use alloc::{boxed::Box, vec::Vec};
@@ -34,9 +34,11 @@ const FEW: usize = ((24 - MIN_BITS) * SUB) as usize + 1;
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all; behind those of all the high
-    /// halves, once one is not 0.
-    halves: Box<[u16]>,
+    /// The low halves of the counts, of no bucket, of the first [`FEW`] or of all. What is slower than the last
+    /// bound is found beyond them.
+    low: Box<[u16]>,
+    /// The high halves, once one is not 0.
+    high: Option<Box<[u16; BUCKETS]>>,
 }
 
 impl Histogram {
@@ -45,14 +47,16 @@ impl Histogram {
 
     /// Becomes another one, in its own memory once it has as much.
     pub fn copy(&mut self, from: &Self) {
-        self.halves.clone_from(&from.halves);
+        self.low.clone_from(&from.low);
+        self.high.clone_from(&from.high);
     }
 
     /// Its tables, for whoever keeps them elsewhere.
     #[must_use]
     pub fn tables(&self) -> [Option<impl Iterator<Item = u16>>; 2] {
-        let mut halves = self.halves.chunks(BUCKETS).map(|half| half.iter().copied());
-        [halves.next(), halves.next()].map(|half| Some(half?.chain(iter::repeat(0)).take(BUCKETS)))
+        let low = Some(&*self.low).filter(|low| !low.is_empty());
+        let high = self.high.as_deref().map(<[u16; BUCKETS]>::as_slice);
+        [low, high].map(|half| Some(half?.iter().copied().chain(iter::repeat(0)).take(BUCKETS)))
     }
 
     /// What had these [`Self::tables`]; `None` of what never had.
@@ -60,24 +64,27 @@ impl Histogram {
     pub fn of_tables(tables: [Option<Vec<u16>>; 2]) -> Option<Self> {
         let is_whole = tables.iter().flatten().all(|half| half.len() == BUCKETS);
         let is_known = is_whole && (tables[0].is_some() || tables[1].is_none());
-        is_known.then(|| Self { halves: tables.into_iter().flatten().flatten().collect() })
+        let [low, high] = tables.map(|table| table.map(Vec::into_boxed_slice));
+        let high = high.and_then(|high| high.try_into().ok());
+        is_known.then(|| Self { low: low.unwrap_or_default(), high })
     }
 
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
-        let bucket = bucket_of(nanos);
-        let Some(low) = self.halves.get_mut(bucket) else { return self.reach(bucket) };
+        let bucket = unbounded_bucket_of(nanos);
+        let Some(low) = self.low.get_mut(bucket) else { return self.reach(bucket) };
         *low = low.wrapping_add(1);
         if *low == 0 {
             self.carry(bucket);
         }
     }
 
-    /// Counts the first duration of a bucket that was not needed so far.
+    /// Counts the first duration of a bucket that was not needed so far, or one that is slower than the last bound.
     #[cold]
     fn reach(&mut self, bucket: usize) {
-        self.set(bucket, 1);
+        let bucket = bucket.min(BUCKETS - 1);
+        self.set(bucket, self.at(bucket).saturating_add(1));
     }
 
     /// The low half of a count has become 0.
@@ -88,32 +95,29 @@ impl Histogram {
 
     /// Entries of a bucket.
     fn at(&self, bucket: usize) -> u32 {
-        let half = |place| self.halves.get(place).copied().map_or(0, u32::from);
-        half(BUCKETS + bucket) << u16::BITS | half(bucket)
+        let low = self.low.get(bucket).copied().map_or(0, u32::from);
+        let high = self.high.as_ref().map_or(0, |high| u32::from(high[bucket]));
+        high << u16::BITS | low
     }
 
     fn set(&mut self, bucket: usize, entries: u32) {
         let (low, high) = (entries as u16, (entries >> u16::BITS) as u16);
-        let needed = match (bucket, high) {
-            (_, 1..) => 2 * BUCKETS,
-            (FEW.., _) => BUCKETS,
-            _ => FEW,
-        };
-        if needed > self.halves.len() {
-            let mut halves = core::mem::take(&mut self.halves).into_vec();
+        let needed = if bucket < FEW { FEW } else { BUCKETS };
+        if needed > self.low.len() {
+            let mut halves = core::mem::take(&mut self.low).into_vec();
             halves.reserve_exact(needed - halves.len());
             halves.resize(needed, 0);
-            self.halves = halves.into();
+            self.low = halves.into();
         }
-        self.halves[bucket] = low;
-        if let Some(known) = self.halves.get_mut(BUCKETS + bucket) {
-            *known = high;
+        self.low[bucket] = low;
+        if high > 0 || self.high.is_some() {
+            self.high.get_or_insert_with(|| Box::new([0; BUCKETS]))[bucket] = high;
         }
     }
 
     /// Every bucket that holds something, and its entries.
     fn used(&self) -> impl Iterator<Item = (usize, u32)> {
-        let buckets = 0..self.halves.len().min(BUCKETS);
+        let buckets = 0..self.low.len();
         buckets.map(|bucket| (bucket, self.at(bucket))).filter(|(_, entries)| *entries > 0)
     }
 
@@ -190,15 +194,15 @@ impl PartialEq for Histogram {
 impl Eq for Histogram {}
 
 /// The exponent of a floating-point number and the first bits of its fraction, read as one whole
-/// number, are the bucket: eight to the octave, in order. What is faster than the first bound or slower than the last
-/// one is taken as what is next to it there.
+/// number, are the bucket: eight to the octave, in order. What is faster than the first bound is taken as what is
+/// next to it there; what is slower than the last one is beyond all buckets.
 #[inline]
-fn bucket_of(nanos: u64) -> usize {
+fn unbounded_bucket_of(nanos: u64) -> usize {
     // Above the last bound the float is rounded, or negative with the sign as its highest bit: that cannot
     // bring it back.
     let float = nanos as i64 as f64;
     let bits = float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS);
-    (bits.saturating_sub(FIRST) as usize).min(BUCKETS - 1)
+    bits.saturating_sub(FIRST) as usize
 }
 
 fn bounds_of(bucket: usize) -> (u64, u64) {
@@ -220,6 +224,10 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use proptest::prelude::*;
+
+    fn bucket_of(nanos: u64) -> usize {
+        unbounded_bucket_of(nanos).min(BUCKETS - 1)
+    }
 
     #[test]
     fn an_empty_histogram_has_no_quantile() {
@@ -289,7 +297,8 @@ mod tests {
         {
             (0..entries).for_each(|_| histogram.record(nanos));
             told += entries;
-            assert_eq!((histogram.count(), histogram.halves.len()), (told, len), "{nanos}");
+            let halves = histogram.low.len() + histogram.high.as_ref().map_or(0, |high| high.len());
+            assert_eq!((histogram.count(), halves), (told, len), "{nanos}");
             let tables = histogram.tables().map(|table| table.map(Vec::from_iter));
             assert_eq!(Histogram::of_tables(tables), Some(histogram.clone()));
         }

@@ -217,10 +217,15 @@ impl VdiskCounters {
     #[inline(always)]
     pub fn count(&mut self, op: Op, status: Status, ended: &IoTotals, is_part: bool) {
         let direction = op.direction();
-        self.io[direction as usize].add(ended);
+        // Those that lie beside each other at different times: each is one addition in memory then, and otherwise the
+        // compiler takes them for a vector that it has to put together first.
+        self.io[direction as usize].add(&IoTotals { commands: 0, queue_ns: 0, ..*ended });
         if !is_part {
             self.count_whole(ended.guest_ns + ended.kernel_ns + ended.device_ns);
         }
+        let io = &mut self.io[direction as usize];
+        io.commands = io.commands.wrapping_add(ended.commands);
+        io.queue_ns = io.queue_ns.wrapping_add(ended.queue_ns);
         if !matches!(status, Status::Good) || direction == Direction::Other {
             self.count_rest(op, status);
         }

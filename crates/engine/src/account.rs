@@ -11,13 +11,14 @@ use crate::{
     path::Path,
     slab::{Extra, Extras, Io, NONE, State, Times},
     stack::Stack,
-    vscsi::{Vdisk, Vscsi},
+    vscsi::{Next, Vdisk, Vscsi},
 };
 
 /// One I/O and the objects that it passes.
 pub(crate) struct Lane<'a> {
     now: Time,
     pub(crate) io: &'a Io,
+    ios: &'a [Io],
     extras: &'a Extras,
     vdisk: &'a mut Vdisk,
     ring: &'a mut Vscsi,
@@ -30,12 +31,14 @@ impl Stack {
     /// An I/O that has a path, and the objects that it passes.
     #[inline(always)]
     pub(crate) fn lane(&mut self, io: u32) -> Lane<'_> {
-        let io = &self.ios[io];
+        let ios: &[Io] = &self.ios;
+        let io = &ios[io as usize];
         let vdisk = &mut self.vdisks[usize::from(io.vdisk)];
         let path = &mut self.paths[usize::from(io.path)];
         Lane {
             now: self.now,
             io,
+            ios,
             extras: &self.extras,
             ring: &mut self.vscsi[vdisk.vscsi.index()],
             device: &mut self.devices[vdisk.device.index()],
@@ -97,7 +100,7 @@ impl Lane<'_> {
     /// Whether others wait for a slot of its path or of its adapter.
     #[inline(always)]
     pub(crate) const fn gates_are_wanted(&self) -> bool {
-        !(self.path.queue.is_empty() && self.adapter.queue.is_empty())
+        !self.path.queue.is_empty_beside(self.adapter.queue)
     }
 
     /// Gives up its slot of the device, of the path and of the adapter.
@@ -116,6 +119,13 @@ impl Lane<'_> {
     #[inline(always)]
     pub(crate) fn leave_kernel(&mut self) {
         self.vdisk.leave(self.ring, self.io.seat);
+    }
+
+    /// Gives them up to the next one of its virtual disk.
+    #[inline(always)]
+    pub(crate) fn hand_on(&mut self) -> Next {
+        let Self { vdisk, ring, io, ios, now, .. } = self;
+        vdisk.hand_on(VdiskId(io.vdisk), ring, io.seat, ios, *now)
     }
 
     /// Counts what its result says of the device. `true` when the limit is to be worked out anew.
@@ -168,14 +178,15 @@ impl Lane<'_> {
             array_ns,
         };
         self.vdisk.counters.count(op, status, &total, is_part);
-        if self.device.has_rare || gate_ns > 0 {
-            self.path.count(direction, &total, gate_ns);
-            self.device.selector.measure(self.path, times.device);
-        }
+        // Next to that, which asks for the direction as well.
         if let Some(levels) = self.device.counters.levels.get_mut(direction as usize) {
             levels.guest.record(times.guest);
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
+        }
+        if self.device.has_rare || gate_ns > 0 {
+            self.path.count(direction, &total, gate_ns);
+            self.device.selector.measure(self.path, times.device);
         }
     }
 }

@@ -66,7 +66,7 @@ impl Adapter {
         out: &mut impl Sink,
     ) -> bool {
         self.counters.active.enter(now);
-        record.hand_over(way.losses, now);
+        record.hand_over(way.losses);
         let is_whole = record.is_whole(self.piece_max);
         if is_whole {
             out.put(Output::Dispatch(record.command(io, way.path)));

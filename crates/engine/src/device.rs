@@ -27,7 +27,7 @@ use crate::{
     sioc::Sioc,
     slab::{Io, State},
     throttle::Throttle,
-    vscsi::Vdisk,
+    vscsi::{Entrant, Vdisk},
     world::World,
 };
 
@@ -160,30 +160,36 @@ impl Device {
         out.put(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
-    /// A command of a virtual disk waits for a slot, in the queue of its world; `again` puts it at the
-    /// front.
+    /// A command that has entered waits for a slot, in the queue of its world.
     #[inline(always)]
     pub(crate) fn line_up(
+        &mut self,
+        worlds: &mut [World],
+        ios: &mut [Io],
+        Entrant { io, world, seat }: Entrant,
+        now: Time,
+    ) {
+        self.queued += 1;
+        let record = &mut ios[io as usize];
+        record.state = State::Queued;
+        (record.since, record.entered, record.seat) = (now, now, seat);
+        self.sched.push(worlds, ios, world, io);
+    }
+
+    /// A command of a virtual disk waits once more, at the front.
+    pub(crate) fn line_up_again(
         &mut self,
         vdisk: &mut Vdisk,
         worlds: &mut [World],
         ios: &mut [Io],
         io: u32,
-        again: bool,
         now: Time,
     ) {
         vdisk.counters.queued.enter(now);
         self.queued += 1;
         let record = &mut ios[io as usize];
-        record.state = State::Queued;
-        record.since = now;
-        if again {
-            self.sched.push_again(worlds, ios, vdisk.world, io, now);
-        } else {
-            record.entered = now;
-            record.seat = vdisk.inside.take(io);
-            self.sched.push(worlds, ios, vdisk.world, io);
-        }
+        (record.state, record.since) = (State::Queued, now);
+        self.sched.push_again(worlds, ios, vdisk.world, io, now);
     }
 
     /// Whether something is to be done now that a command lined up.
@@ -299,7 +305,7 @@ impl Device {
 #[derive(Clone, Debug)]
 pub(crate) struct Competition {
     pub(crate) is_competing: bool,
-    /// Who sent the last command; [`Competition::NOBODY`] before the first.
+    /// Who sent the last command; [`Competition::NOBODY`] before the first. Above that, whether limits changed since.
     last: u32,
     run: u64,
     switches: u64,
@@ -311,6 +317,7 @@ pub(crate) struct Competition {
 
 impl Competition {
     const NOBODY: u32 = u32::MAX;
+    const CHANGED: u32 = 1 << u16::BITS;
 
     pub(crate) fn new(switches_max: u32, run_max: u32) -> Self {
         let mut new = Self {
@@ -337,6 +344,11 @@ impl Competition {
         }
         self.switches_max = or_never(switches_max);
         self.run_max = or_never(run_max);
+        // A run that is long enough already releases with its next command.
+        if self.run >= self.run_max {
+            self.run = self.run_max - 1;
+        }
+        self.last |= Self::CHANGED;
     }
 
     /// Counts a command that entered the device queue from `contender`. `true` when competition
@@ -344,15 +356,26 @@ impl Competition {
     #[inline]
     pub(crate) fn count(&mut self, contender: u16) -> bool {
         let contender = u32::from(contender);
-        if self.last == contender {
+        if self.last != contender {
+            return self.count_other(contender);
+        }
+        self.run += 1;
+        // Beyond that it has released what there was.
+        self.run == self.run_max && self.turn()
+    }
+
+    /// The same of another one than before, or with other limits.
+    #[inline]
+    fn count_other(&mut self, contender: u32) -> bool {
+        if self.last == contender | Self::CHANGED {
             self.run += 1;
         } else {
             // The first command of all switches from nobody.
             self.switches += u64::from(self.last != Self::NOBODY);
-            self.last = contender;
             self.run = 1;
         }
-        if self.run >= self.run_max {
+        self.last = contender;
+        if self.run == self.run_max {
             return self.turn();
         }
         self.switches >= self.switches_max && !self.is_competing && self.turn()
@@ -428,6 +451,18 @@ mod tests {
         assert!(!released(&[]).is_competing);
         assert!(!released(&[1, 2, 1, 2, 1]).is_competing);
         assert!(released(&[1, 2, 1, 2, 1, 2]).is_competing);
+    }
+
+    #[test]
+    fn new_limits_hold_with_the_next_command_whose_ever_it_is() {
+        let mut competition = after([1, 2, 1, 2]);
+        competition.set_limits(3, 128);
+        assert!(!competition.is_competing);
+        assert!(competition.count(2) && competition.is_competing);
+        assert!(!competition.count(2) && competition.is_competing);
+        competition.set_limits(3, 2);
+        assert!(competition.count(2) && !competition.is_competing);
+        assert!((0..9).all(|_| !competition.count(2)));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Engine {
     // The stack is large: all who take its outputs later share this one.
     #[inline(never)]
     pub fn handle_input(&mut self, now: Time, input: Input) -> Result<Option<IoId>, Error> {
-        self.stack.take(now, input, &mut self.outputs)
+        self.stack.take(now, input, &mut &mut self.outputs)
     }
 
     /// The same, for whoever wants to have at once what follows: it goes to `sink` instead of
@@ -105,6 +105,13 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Wakeup> {
         let (at, timer) = self.stack.timers.first()?;
         Some(Wakeup { at, device: timer.device() })
+    }
+
+    /// The same where it is before a moment.
+    #[inline]
+    #[must_use]
+    pub fn wakeup_before(&self, then: Time) -> Option<Wakeup> {
+        if self.stack.timers.is_due_before(then) { self.next_wakeup() } else { None }
     }
 
     /// Fills in what has been counted since the engine was built, as of `now`. It is put together
@@ -243,12 +250,17 @@ impl Stack {
         }
         self.now = now;
         if self.timers.is_due(now) {
-            self.run_timers(out);
+            self.run_timers(&mut out.again());
         }
         Ok(())
     }
 
-    fn take(&mut self, now: Time, input: Input, out: &mut Outputs) -> Result<Option<IoId>, Error> {
+    fn take(
+        &mut self,
+        now: Time,
+        input: Input,
+        out: &mut &mut Outputs,
+    ) -> Result<Option<IoId>, Error> {
         self.advance(now, out)?;
         match input {
             Input::Submit(request) => return self.submit(request, out).map(Some),

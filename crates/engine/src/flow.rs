@@ -11,26 +11,27 @@
 //! at a path or an adapter in `gates.rs`, what is rare of a request and of an answer in `request.rs` and
 //! `answer.rs`.
 
-use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
+use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
 
 use crate::{
     Error, Output, Request, Sink,
     slab::{Io, NONE, State},
     stack::Stack,
-    vscsi::Vdisk,
+    vscsi::{Next, Vdisk},
 };
 
 impl Stack {
     /// A guest issues an I/O.
     #[inline(always)]
     pub(crate) fn submit(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
-        let Request { vdisk, bytes, op, .. } = request;
+        let Request { vdisk, op, lba, bytes, waited_ns, tag } = request;
         let known = self.vdisks.get(vdisk.index());
         let fits = |disk: &Vdisk| disk.takes_io && (1..=disk.max_transfer).contains(&bytes);
         if op != Op::Ats && known.is_some_and(fits) {
             return Ok(self.admit(request, NONE, out));
         }
-        self.submit_rarely(request, out)
+        // In parts, or each request would lie in memory for this rare way.
+        self.submit_rarely((vdisk, op, tag), (lba, bytes, waited_ns), &mut out.again())
     }
 
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
@@ -39,15 +40,20 @@ impl Stack {
     pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
         let vdisk = &mut self.vdisks[request.vdisk.index()];
-        let ring = &mut self.vscsi[vdisk.vscsi.index()];
         let (io, record) = self.ios.insert(now, &request, extra);
         let name = record.id(io);
         vdisk.take_in(now.after(record.submitted));
-        if vdisk.guest.is_empty() && vdisk.has_slot() && ring.has_room() {
+        // The ring is looked at by who lacks nothing else.
+        let is_next = vdisk.guest.is_empty() && vdisk.has_slot();
+        let ring = is_next.then(|| &mut self.vscsi[vdisk.vscsi.index()]);
+        if let Some(ring) = ring.filter(|ring| ring.has_room()) {
             vdisk.enter(ring);
-            self.queue(io, request.vdisk, false, out);
+            self.queue(io, request.vdisk, false, &mut out.again());
         } else {
-            vdisk.wait(request.vdisk, ring, &mut self.ios, io, now);
+            vdisk.wait(&mut self.ios, io, now);
+            if vdisk.has_slot() {
+                vdisk.wait_for_ring(request.vdisk, &mut self.vscsi[vdisk.vscsi.index()]);
+            }
         }
         name
     }
@@ -58,9 +64,14 @@ impl Stack {
         let vdisk = &mut self.vdisks[id.index()];
         let id = vdisk.device;
         let device = &mut self.devices[id.index()];
-        device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, again, self.now);
+        if again {
+            device.line_up_again(vdisk, &mut self.worlds, &mut self.ios, io, self.now);
+        } else {
+            let entrant = vdisk.line_up(io, self.now);
+            device.line_up(&mut self.worlds, &mut self.ios, entrant, self.now);
+        }
         if device.is_wanted() {
-            self.start(id, out);
+            self.start(id, &mut out.again());
         }
     }
 
@@ -81,7 +92,7 @@ impl Stack {
     #[inline(always)]
     fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
         if self.give_slot(id, out) {
-            self.pump(id, out);
+            self.pump(id, &mut out.again());
         }
     }
 
@@ -103,7 +114,7 @@ impl Stack {
         let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
         vdisk.take_slot(now);
         if device.take_slot(vdisk.contender) {
-            device.refresh_depth(id, now, out);
+            device.refresh_depth(id, now, &mut out.again());
         }
         let chosen = device.selector.choose(&mut self.paths, now, record);
         let path = &mut self.paths[chosen.index()];
@@ -114,7 +125,7 @@ impl Stack {
             && adapter.enter(ios, io, now)
             && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
         if is_cut {
-            self.send_pieces(io, out);
+            self.send_pieces(io, &mut out.again());
         }
         if needs_watch {
             self.watch(id);
@@ -131,43 +142,66 @@ impl Stack {
         array_ns: u64,
         out: &mut impl Sink,
     ) -> Result<(), Error> {
-        let is_active = self.ios.state_of(id) == Some(State::Active);
-        if !is_active || matches!(status, Status::CheckCondition(_)) {
-            return self.done_rarely(id, status, array_ns, out);
+        let is_good = status == Status::Good && self.ios.state_of(id) == Some(State::Active);
+        if !is_good || self.is_lost(id.slot()) {
+            return self.done_rarely(id, status, array_ns, &mut out.again());
         }
-        self.answered(id.slot(), status, array_ns, out);
+        self.answered(id.slot(), Status::Good, array_ns, out);
         Ok(())
     }
 
-    /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
+    /// Whether the path of a command went down after it was sent.
+    #[inline(always)]
+    fn is_lost(&self, io: u32) -> bool {
+        let record = &self.ios[io];
+        self.paths[usize::from(record.path)].losses != record.losses
+    }
+
+    /// Every piece of a command is back by a path that was not lost meanwhile, or with that as its result: it ends
+    /// or is to be sent again, and its slots are free.
     #[inline(always)]
     pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let is_recalled = lane.io.state == State::Recalled;
-        let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
         let depth_changed = lane.count_result(status);
         let gates_are_wanted = lane.gates_are_wanted();
         let (vdisk, device, path) = lane.ids();
+        let mut next = None;
         if is_recalled {
             self.pause_if_stalled(device);
-            self.end_recalled(io, out);
+            self.end_recalled(io, &mut out.again());
         } else if status.is_final() {
-            lane.leave_kernel();
+            next = Some(lane.hand_on());
             lane.account(status, array_ns);
             self.end(io, status, out);
         } else {
-            self.send_again(io, vdisk, device, status, out);
+            self.send_again(io, vdisk, device, status, &mut out.again());
         }
+        if depth_changed | gates_are_wanted {
+            self.open_gates(depth_changed, device, path, &mut out.again());
+        }
+        self.fill(device, out);
+        match next {
+            Some(next) => self.let_in(vdisk, device, next, out),
+            None => self.open_guest(vdisk, &mut out.again()),
+        }
+    }
+
+    /// A limit may have changed, and what waits at a path or an adapter passes.
+    #[cold]
+    fn open_gates(
+        &mut self,
+        depth_changed: bool,
+        device: DeviceId,
+        path: PathId,
+        out: &mut impl Sink,
+    ) {
         if depth_changed {
             self.refresh_depth(device, out);
         }
-        if gates_are_wanted {
-            self.open_adapter(self.paths[path.index()].adapter, out);
-            self.open_path(path, out);
-        }
-        self.fill(device, out);
-        self.let_in(vdisk, out);
+        self.open_adapter(self.paths[path.index()].adapter, out);
+        self.open_path(path, out);
     }
 
     /// The I/O goes back to the guest, and its record is free.
@@ -178,36 +212,32 @@ impl Stack {
         if extra == NONE {
             out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
         } else {
-            self.end_of_extra(io, status, out);
+            self.end_of_extra(io, status, &mut out.again());
         }
     }
 
-    /// [`Stack::let_in`] where that is rare.
+    /// Lets what waits in the guest enter, where nothing ended.
     pub(crate) fn open_guest(&mut self, freed: VdiskId, out: &mut impl Sink) {
-        self.let_in(freed, out);
+        let vdisk = &mut self.vdisks[freed.index()];
+        let ring = &mut self.vscsi[vdisk.vscsi.index()];
+        let next = vdisk.let_in(freed, ring, &self.ios, self.now);
+        let device = vdisk.device;
+        self.let_in(freed, device, next, out);
     }
 
-    /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
+    /// What enters lines up for the device, and disks that wait for the ring have their turns.
     #[inline(always)]
-    fn let_in(&mut self, freed: VdiskId, out: &mut impl Sink) {
-        let vdisk = &mut self.vdisks[freed.index()];
-        let (ring_id, id) = (vdisk.vscsi, vdisk.device);
-        let ring = &mut self.vscsi[ring_id.index()];
-        if !ring.waiting.is_empty() {
-            vdisk.may_wait_for_ring(freed, ring);
-            return self.open_ring(ring_id, out);
-        }
-        let entered = vdisk.enter_next(ring, &self.ios, self.now);
-        let waits = vdisk.may_wait_for_ring(freed, ring);
-        if let Some(io) = entered {
+    fn let_in(&mut self, freed: VdiskId, id: DeviceId, next: Next, out: &mut impl Sink) {
+        let Next { entrant, ring_is_wanted } = next;
+        if entrant.io != NONE {
             let device = &mut self.devices[id.index()];
-            device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, false, self.now);
+            device.line_up(&mut self.worlds, &mut self.ios, entrant, self.now);
             if device.is_wanted() {
-                self.start(id, out);
+                self.start(id, &mut out.again());
             }
         }
-        if waits {
-            self.open_ring(ring_id, out);
+        if ring_is_wanted {
+            self.open_ring(self.vdisks[freed.index()].vscsi, &mut out.again());
         }
     }
 

@@ -103,7 +103,7 @@ impl Stack {
                     self.leave_gate(io);
                     let vdisk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
                     let device = &mut self.devices[vdisk.device.index()];
-                    device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, true, self.now);
+                    device.line_up_again(vdisk, &mut self.worlds, &mut self.ios, io, self.now);
                 }
             }
         }

@@ -130,7 +130,11 @@ impl Stack {
     ) {
         match self.ios[io].state {
             State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns, out),
-            _ => self.answered(io, status, array_ns, out),
+            _ => {
+                let path = &self.paths[usize::from(self.ios[io].path)];
+                let status = path.status_of(&self.ios[io], status);
+                self.answered(io, status, array_ns, out);
+            }
         }
     }
 

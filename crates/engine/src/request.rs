@@ -1,6 +1,6 @@
 //! A request that is not simply admitted: it is refused, cut, or a lock of VMFS.
 
-use counters::{IoId, Op};
+use counters::{IoId, Op, VdiskId};
 
 use knobs::Advanced;
 
@@ -11,9 +11,11 @@ impl Stack {
     #[cold]
     pub(crate) fn submit_rarely(
         &mut self,
-        request: Request,
+        (vdisk, op, tag): (VdiskId, Op, u32),
+        (lba, bytes, waited_ns): (u64, u32, u64),
         out: &mut impl Sink,
     ) -> Result<IoId, Error> {
+        let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
         let id = request.vdisk.index();
         let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
         if !vdisk.takes_io {

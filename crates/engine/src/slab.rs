@@ -132,9 +132,8 @@ impl Io {
 
     /// Goes to the driver.
     #[inline]
-    pub(crate) const fn hand_over(&mut self, losses: u16, now: Time) {
+    pub(crate) const fn hand_over(&mut self, losses: u16) {
         self.state = State::Active;
-        self.since = now;
         self.losses = losses;
     }
 
@@ -498,6 +497,12 @@ impl Seats {
         self.seats.push(Self::END);
     }
 
+    /// Gives the seat of an I/O to another one.
+    #[inline]
+    pub(crate) fn pass_on(&mut self, seat: u32, io: u32) {
+        self.seats[seat as usize] = io;
+    }
+
     #[inline]
     pub(crate) fn leave(&mut self, seat: u32) {
         self.seats[seat as usize] = core::mem::replace(&mut self.free, seat | Self::FREE);
@@ -536,6 +541,7 @@ impl Seats {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     head: u32,
+    /// Of no meaning while it is empty.
     tail: u32,
 }
 
@@ -551,9 +557,15 @@ impl Queue {
         self.head == NONE
     }
 
+    /// Whether another one is empty as well.
+    #[inline]
+    pub(crate) const fn is_empty_beside(self, other: Self) -> bool {
+        self.head & other.head == NONE
+    }
+
     /// Its first and its last, or [`NONE`] twice.
     pub(crate) const fn ends(self) -> [u32; 2] {
-        [self.head, self.tail]
+        if self.is_empty() { [NONE; 2] } else { [self.head, self.tail] }
     }
 
     #[inline]
@@ -589,9 +601,6 @@ impl Queue {
     pub(crate) fn pop(&mut self, ios: &[Io]) -> Option<u32> {
         let io = self.head()?;
         self.head = ios[io as usize].next;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
         Some(io)
     }
 
@@ -610,7 +619,7 @@ impl Queue {
 
     /// The one that came last, and the one before another: to walk from the back while some leave.
     pub(crate) const fn tail(self) -> Option<u32> {
-        if self.tail == NONE { None } else { Some(self.tail) }
+        if self.is_empty() { None } else { Some(self.tail) }
     }
 
     pub(crate) fn before(self, ios: &[Io], io: u32) -> Option<u32> {
@@ -633,7 +642,7 @@ impl Queue {
             }
             (last, next) = (next, io.next);
         }
-        self.tail == last
+        self.is_empty() || self.tail == last
     }
 
     /// Everything in the queue, front first.

@@ -62,6 +62,12 @@ impl Timers {
         self.next <= now
     }
 
+    /// Whether one is due before then.
+    #[inline]
+    pub(crate) fn is_due_before(&self, then: Time) -> bool {
+        self.next < then
+    }
+
     /// The first, if there is one.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Time, Timer)> {

@@ -16,7 +16,7 @@ use knobs::Allocation;
 use crate::{
     VdiskConfig, VmConfig, VscsiConfig,
     codec::records,
-    slab::{Io, Queue, Seats, Times},
+    slab::{Io, NONE, Queue, Seats, Times},
 };
 
 /// A virtual adapter.
@@ -100,6 +100,22 @@ pub(crate) struct Vdisk {
     pub(crate) aborted: Times,
 }
 
+/// A command on its way from the guest to the queue of its world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entrant {
+    pub(crate) io: u32,
+    pub(crate) world: WorldId,
+    pub(crate) seat: u32,
+}
+
+/// What follows when a virtual disk may have room.
+pub(crate) struct Next {
+    /// The command that enters, or [`NONE`].
+    pub(crate) entrant: Entrant,
+    /// Whether disks wait for a slot of the ring.
+    pub(crate) ring_is_wanted: bool,
+}
+
 impl Vdisk {
     pub(crate) fn new(
         config: &VdiskConfig,
@@ -171,19 +187,11 @@ impl Vdisk {
         self.waited_ns = self.waited_ns.wrapping_add(waited_ns);
     }
 
-    /// It waits in the guest. `id` is the disk's own.
+    /// It waits in the guest.
     #[inline]
-    pub(crate) fn wait(
-        &mut self,
-        id: VdiskId,
-        ring: &mut Vscsi,
-        ios: &mut [Io],
-        io: u32,
-        now: Time,
-    ) {
+    pub(crate) fn wait(&mut self, ios: &mut [Io], io: u32, now: Time) {
         self.counters.guest_queued.enter(now);
         self.guest.push(ios, io);
-        self.may_wait_for_ring(id, ring);
     }
 
     /// A command takes a slot of the disk and one of its adapter.
@@ -199,6 +207,50 @@ impl Vdisk {
         self.active -= 1;
         ring.active -= 1;
         self.inside.leave(seat);
+    }
+
+    /// A command that has entered lines up for its device.
+    #[inline]
+    pub(crate) fn line_up(&mut self, io: u32, now: Time) -> Entrant {
+        self.counters.queued.enter(now);
+        Entrant { io, world: self.world, seat: self.inside.take(io) }
+    }
+
+    /// A command gives back its slots and its seat, and the next one in the guest's queue has them at once, if
+    /// there is one and it may. Disks that lack nothing but the ring take turns. `id` is the disk's own.
+    #[inline(always)]
+    pub(crate) fn hand_on(
+        &mut self,
+        id: VdiskId,
+        ring: &mut Vscsi,
+        seat: u32,
+        ios: &[Io],
+        now: Time,
+    ) -> Next {
+        let has_room = self.active <= self.depth && ring.active <= ring.depth;
+        let next = if has_room && ring.waiting.is_empty() { self.guest.pop(ios) } else { None };
+        let entrant = Entrant { io: next.unwrap_or(NONE), world: self.world, seat };
+        if entrant.io == NONE {
+            self.leave(ring, seat);
+            return self.next(id, ring, entrant);
+        }
+        self.counters.guest_queued.leave(now);
+        self.counters.queued.enter(now);
+        self.inside.pass_on(seat, entrant.io);
+        Next { entrant, ring_is_wanted: self.may_wait_for_ring(id, ring) }
+    }
+
+    /// The next one in the guest's queue enters, if there is one and nothing holds it. `id` is the disk's own.
+    pub(crate) fn let_in(&mut self, id: VdiskId, ring: &mut Vscsi, ios: &[Io], now: Time) -> Next {
+        let next = if ring.waiting.is_empty() { self.enter_next(ring, ios, now) } else { None };
+        let nobody = Entrant { io: NONE, world: self.world, seat: NONE };
+        let entrant = next.map_or(nobody, |io| self.line_up(io, now));
+        self.next(id, ring, entrant)
+    }
+
+    fn next(&mut self, id: VdiskId, ring: &mut Vscsi, entrant: Entrant) -> Next {
+        let waits = self.may_wait_for_ring(id, ring);
+        Next { entrant, ring_is_wanted: waits || !ring.waiting.is_empty() }
     }
 
     /// A command takes a slot of the device.
@@ -230,8 +282,9 @@ impl Vdisk {
         waits
     }
 
+    /// Puts it in line for the ring; `id` is its own.
     #[cold]
-    fn wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) {
+    pub(crate) fn wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) {
         if !self.waits_for_ring {
             self.waits_for_ring = true;
             ring.waiting.push_back(id);

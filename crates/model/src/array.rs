@@ -38,6 +38,29 @@ pub struct Answer {
     pub array_ns: u64,
 }
 
+/// A command in parts, put together only for what is rare: then it need not lie in memory for the rest.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Volume, host and path.
+    from: (u32, u32, u32),
+    /// What it does, block and bytes.
+    what: (Op, u64, u32),
+}
+
+impl Parts {
+    #[inline(always)]
+    const fn of(command: Command) -> Self {
+        let Command { volume, host, path, op, block, bytes } = command;
+        Self { from: (volume, host, path), what: (op, block, bytes) }
+    }
+
+    #[inline(always)]
+    const fn command(self) -> Command {
+        let Self { from: (volume, host, path), what: (op, block, bytes) } = self;
+        Command { volume, host, path, op, block, bytes }
+    }
+}
+
 /// A storage array and the fabric to it.
 #[derive(Clone, Debug)]
 pub struct Array {
@@ -45,8 +68,10 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
+    /// Until when any of them may be reserved.
+    held_until: Time,
     port_count: usize,
-    /// Whether any command to any of its volumes comes in at once, and by its one port.
+    /// Whether any command to any of its volumes comes in at once, by its one port, and leaves when it is done.
     is_open: bool,
     controllers: Option<Pair>,
     cluster: Option<Cluster>,
@@ -102,10 +127,18 @@ impl Array {
             service: Service::new(&config.service).behind(&config.front),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            held_until: config
+                .volumes
+                .iter()
+                .filter_map(|volume| volume.stuck)
+                .map(|stuck| stuck.until)
+                .max()
+                .unwrap_or(Time::ZERO),
             port_count: config.queues.ports.max(1) as usize,
             is_open: config.queues.ports <= 1
                 && !config.queues.are_limited()
-                && config.capacity.is_none(),
+                && config.capacity.is_none()
+                && config.volumes.iter().all(|volume| volume.qos.is_none()),
             controllers: config
                 .queues
                 .controllers
@@ -133,10 +166,10 @@ impl Array {
     /// PATH LOST when its host has found that out. [`Sense::STANDBY`] is the answer to one that follows its volume.
     ///
     /// # Panics
-    /// When the array has no such volume.
+    /// When the array has no such volume and any is reserved, or has a policy or a limit.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
-        self.take(now, command, &Carried::default())
+        self.take(now, Parts::of(command), &Carried::NOTHING)
     }
 
     /// The same with what its host's end of the way adds.
@@ -145,41 +178,46 @@ impl Array {
     /// When the array has no such volume.
     #[cold]
     pub fn dispatch_carried(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
-        self.take(now, command, carried)
+        self.take(now, Parts::of(command), carried)
     }
 
     #[inline(always)]
-    fn take(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
-        let Command { host, op, bytes, .. } = command;
+    fn take(&mut self, now: Time, parts: Parts, carried: &Carried) -> Answer {
+        let (_, host, _) = parts.from;
+        let (volume, (op, _, bytes)) = (parts.from.0, parts.what);
         let arrive = now + self.fabric.out_ns;
         let mut at = 0;
         if !self.is_open {
-            match self.enter(arrive, &command, carried.follows) {
+            match self.enter(arrive, &parts.command(), carried.follows) {
                 Ok(port) => at = port,
-                Err(answer) => return answer,
+                Err((at, status)) => return Answer { at, status, array_ns: 0 },
             }
         }
-        let volume = &mut self.volumes[command.volume as usize];
-        if volume.is_held(arrive) && volume.conflicts(arrive, host) {
-            return self.refuse(arrive, Status::ReservationConflict);
+        if arrive < self.held_until && self.volumes[volume as usize].conflicts(arrive, host) {
+            let (at, status) = self.refuse(arrive, Status::ReservationConflict);
+            return Answer { at, status, array_ns: 0 };
         }
-        self.outstanding += 1;
-        let served = self.service.serve(arrive, &command, self.outstanding, &mut self.random);
-        if let Some((io, turn)) = carried.io.zip(self.service.turn()) {
-            note(&mut self.turns, (host, io), turn, arrive);
-        }
+        self.outstanding = self.outstanding.wrapping_add(1);
+        let served = match carried.io {
+            None => {
+                let command = || parts.command();
+                self.service.serve(arrive, command, self.outstanding, &mut self.random)
+            }
+            Some(io) => {
+                let (service, random) = (&mut self.service, &mut self.random);
+                let command = parts.command();
+                let served = service.serve_apart(arrive, &command, self.outstanding, random);
+                note(&mut self.turns, (host, io), service.turn(), arrive);
+                served
+            }
+        };
         let transfer = self.fabric.transfer(arrive, at, (op, bytes), carried);
         let mut done = served + transfer.total_ns;
-        match op {
-            Op::Reserve => volume.reserve(done, host),
-            Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
-            _ => {}
-        }
-        if let Some(policy) = &mut volume.policy {
-            done = done.max(policy.grant(arrive, (op, bytes), done, self.cluster.as_mut()));
+        if matches!(op, Op::Reserve | Op::Release) {
+            self.lock(volume, op, host, (arrive, done));
         }
         if !self.is_open {
-            self.leave(at, command.volume, done);
+            done = self.leave(at, &parts.command(), arrive, done);
         }
         Answer {
             at: self.fabric.deliver(done, host, carried),
@@ -188,15 +226,37 @@ impl Array {
         }
     }
 
-    /// The queues that a command is in know when it is done.
+    /// Reserves a volume when a command is done, or releases it when it arrives.
     #[cold]
-    fn leave(&mut self, port: usize, volume: u32, done: Time) {
-        self.queues(port, volume).for_each(|queue| queue.enter(done));
+    fn lock(&mut self, volume: u32, op: Op, host: u32, (arrive, done): (Time, Time)) {
+        let volume = &mut self.volumes[volume as usize];
+        if op == Op::Reserve {
+            volume.reserve(done, host);
+        } else {
+            volume.reserved_until = volume.reserved_until.min(arrive);
+        }
+        self.held_until = self.held_until.max(volume.reserved_until);
     }
 
-    /// The port by which a command comes in, or the answer to one that does not.
+    /// When a command is done that would be then, by the policy of its volume; the queues that it is in know it.
     #[cold]
-    fn enter(&mut self, arrive: Time, command: &Command, follows: bool) -> Result<usize, Answer> {
+    fn leave(&mut self, port: usize, command: &Command, arrive: Time, mut done: Time) -> Time {
+        let Command { volume, op, bytes, .. } = *command;
+        if let Some(policy) = &mut self.volumes[volume as usize].policy {
+            done = done.max(policy.grant(arrive, (op, bytes), done, self.cluster.as_mut()));
+        }
+        self.queues(port, volume).for_each(|queue| queue.enter(done));
+        done
+    }
+
+    /// The port by which a command comes in, or when its host hears of one that does not, and what.
+    #[cold]
+    fn enter(
+        &mut self,
+        arrive: Time,
+        command: &Command,
+        follows: bool,
+    ) -> Result<usize, (Time, Status)> {
         if self.cluster.as_ref().is_some_and(|cluster| cluster.is_over(arrive)) {
             self.share(arrive);
         }
@@ -233,20 +293,16 @@ impl Array {
     /// hosts that were refused at one instant would all ask again at one instant, as often as they are, in the
     /// order in which they stand in the scenario, and the first of them would have every place.
     #[cold]
-    fn refuse(&mut self, arrive: Time, status: Status) -> Answer {
+    fn refuse(&mut self, arrive: Time, status: Status) -> (Time, Status) {
         let round_trip = self.fabric.out_ns + self.fabric.back_ns;
         let apart = if status == self.full { below(self.random.bits(), round_trip) } else { 0 };
-        Answer { at: arrive + self.fabric.back_ns + apart, status, array_ns: 0 }
+        (arrive + self.fabric.back_ns + apart, status)
     }
 
     /// Says nothing: its host gives the command up then.
     #[cold]
-    const fn lose(&self, at: Time) -> Answer {
-        Answer {
-            at: Time(at.0.saturating_add(self.fabric.back_ns)),
-            status: Status::PathLost,
-            array_ns: 0,
-        }
+    fn lose(&self, at: Time) -> (Time, Status) {
+        (at + self.fabric.back_ns, Status::PathLost)
     }
 
     /// An answer of this status reached the host. A command that was refused never occupied the
@@ -291,7 +347,8 @@ impl Array {
         Some(self.volumes[volume as usize].policy.as_ref()?.waited)
     }
 
-    /// Commands that the array accepted and whose answer has not reached the host.
+    /// Commands that the array accepted and whose answer has not reached the host; of no meaning where the array is
+    /// not told of answers, because it does not mind.
     #[must_use]
     pub const fn outstanding(&self) -> u32 {
         self.outstanding
@@ -334,12 +391,6 @@ impl Volume {
             stuck: config.stuck.unwrap_or(NOT_STUCK),
             queue: of.queues.lun_limit.map(|limit| Box::new(Queue::new(limit))),
         }
-    }
-
-    /// Whether there may be a reservation.
-    #[inline(always)]
-    fn is_held(&self, arrive: Time) -> bool {
-        arrive < self.reserved_until || arrive < self.stuck.until
     }
 
     #[cold]

@@ -44,6 +44,20 @@ pub struct Carried {
     pub io: Option<IoId>,
 }
 
+impl Carried {
+    /// Nothing.
+    pub(crate) const NOTHING: Self = Self {
+        further_rounds: None,
+        link_ns: 0,
+        crosses: [None; 2],
+        ordered_by: None,
+        lost: 0,
+        ack_ns: 0,
+        follows: false,
+        io: None,
+    };
+}
+
 impl Command {
     pub(crate) fn is_write(&self) -> bool {
         self.op.direction() == Direction::Write

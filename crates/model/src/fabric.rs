@@ -21,6 +21,8 @@ pub(crate) struct Fabric {
     links: Option<[Link; 2]>,
     /// The same of each port; empty is unlimited.
     ports: Vec<[Link; 2]>,
+    /// Whether there is no link of either kind.
+    is_unlimited: bool,
     /// What each of two controllers does a second, where that has a limit.
     gates: Option<[Link; 2]>,
     /// From when to when a host's connection, by the nexus that it has, waits for what was lost; empty where nothing is.
@@ -60,6 +62,7 @@ impl Fabric {
             ports: rate.map_or_else(Vec::new, |rate| {
                 vec![Link::pair(rate); config.queues.ports.max(1) as usize]
             }),
+            is_unlimited: config.link_bytes_per_sec.is_none() && rate.is_none(),
             gates: iops.map(|iops| Link::pair(iops.into())),
             held_up: BTreeMap::new(),
             held: Held::default(),
@@ -86,15 +89,31 @@ impl Fabric {
         (op, bytes): (Op, u32),
         carried: &Carried,
     ) -> Transfer {
-        let writes = is_write(op);
         let rounds = match carried.further_rounds {
-            None if writes => self.writes.further(bytes),
-            rounds => rounds.unwrap_or(0),
+            None if is_write(op) => self.writes.further(bytes),
+            None => 0,
+            Some(rounds) => rounds,
         };
-        let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
-        if self.links.is_none() && self.ports.is_empty() && carried.link_ns == 0 {
+        let round_trip_ns = self.out_ns + self.back_ns;
+        // Most commands have no further round.
+        let rounds_ns = if rounds == 0 { 0 } else { rounds.saturating_mul(round_trip_ns) };
+        if self.is_unlimited && carried.link_ns == 0 {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
         }
+        self.cross(arrive, port, (op, bytes), (rounds, rounds_ns), carried)
+    }
+
+    /// The same where there are links.
+    #[inline(never)]
+    fn cross(
+        &mut self,
+        arrive: Time,
+        port: usize,
+        (op, bytes): (Op, u32),
+        (rounds, rounds_ns): (u64, u64),
+        carried: &Carried,
+    ) -> Transfer {
+        let writes = is_write(op);
         let moved = if op.moves_data() { bytes } else { 0 };
         let links = self.links.iter_mut().chain(self.ports.get_mut(port));
         let link_ns = links.fold(0_u64, |ns, pair| {

@@ -86,9 +86,10 @@ pub(crate) type Turns = BTreeMap<(u32, IoId), Turn>;
 /// Turns from which on those that have begun are forgotten.
 const TURNS: usize = 1 << 12;
 
-/// Remembers that of a command which arrives then.
+/// Remembers that of a command which arrives then, where it has one.
 #[cold]
-pub(crate) fn note(turns: &mut Turns, of: (u32, IoId), turn: Turn, arrive: Time) {
+pub(crate) fn note(turns: &mut Turns, of: (u32, IoId), turn: Option<Turn>, arrive: Time) {
+    let Some(turn) = turn else { return };
     if turns.len() >= TURNS {
         turns.retain(|_, turn| turn.begins > arrive);
     }

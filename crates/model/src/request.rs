@@ -103,19 +103,27 @@ impl Requests {
     }
 
     /// How large it is and where.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, random: &mut Random, op: Op, bits: u64, tag: u32) -> Io {
         let size = self.size(random);
         let lba = match self.access {
             Access::Random => below(bits, size.places) * u64::from(size.sectors),
-            Access::Mixed(share) if (random.bits() >> 32) as f64 / WHOLE < share => {
-                let first = below(bits, size.places) * u64::from(size.sectors);
-                self.next = first + u64::from(size.sectors);
-                first
-            }
-            Access::Sequential | Access::Mixed(_) => self.follow(size.sectors),
+            _ => self.go_on(random, bits, size),
         };
         Io { op, lba, bytes: size.bytes, waited_ns: 0, tag }
+    }
+
+    /// Where it is, of those that do not go to random places alone.
+    #[inline(never)]
+    fn go_on(&mut self, random: &mut Random, bits: u64, size: Size) -> u64 {
+        if let Access::Mixed(share) = self.access
+            && ((random.bits() >> 32) as f64 / WHOLE) < share
+        {
+            let first = below(bits, size.places) * u64::from(size.sectors);
+            self.next = first + u64::from(size.sectors);
+            return first;
+        }
+        self.follow(size.sectors)
     }
 
     #[inline]

@@ -171,24 +171,24 @@ impl Service {
         self.curve().map_or_else(ArrayUse::default, |curve| curve.read)
     }
 
-    /// When a command that arrives now is served; `outstanding` counts it already.
+    /// When a command that arrives now is served; `outstanding` counts it already. Its turn is not kept.
     #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         arrive: Time,
-        command: &Command,
+        command: impl Fn() -> Command,
         outstanding: u32,
         random: &mut Random,
     ) -> Time {
         match self {
-            Self::Servers(stations) => stations.serve(arrive, random),
-            _ => self.serve_apart(arrive, command, outstanding, random),
+            Self::Servers(stations) => stations.serve(arrive, random).ends,
+            _ => self.serve_apart(arrive, &command(), outstanding, random),
         }
     }
 
-    /// The same, out of the way of arrays that do not need it.
+    /// The same, out of the way of arrays that do not need it; for [`Service::turn`].
     #[inline(never)]
-    fn serve_apart(
+    pub(crate) fn serve_apart(
         &mut self,
         arrive: Time,
         command: &Command,
@@ -196,7 +196,10 @@ impl Service {
         random: &mut Random,
     ) -> Time {
         match self {
-            Self::Servers(stations) => stations.serve(arrive, random),
+            Self::Servers(stations) => {
+                stations.turn = stations.serve(arrive, random);
+                stations.turn.ends
+            }
             Self::Shared(pool) => pool.serve(arrive, random),
             Self::Behind { front, rest } => front.serve(arrive, command, outstanding, random, rest),
             Self::Spindles { raid, write_cache } => {
@@ -300,7 +303,7 @@ impl Spindles for Servers {
     fn work(&mut self, at: Time, piece: &Piece, random: &mut Random) -> Time {
         self.rest.set_mean(self.by.mean_ns(self.read_ns, piece.is_write, piece.bytes as u32));
         match &mut self.rest {
-            Service::Servers(stations) => stations.serve_on(piece.spindle, at, random.bits()),
+            Service::Servers(stations) => stations.serve_on(piece.spindle, at, random.bits()).ends,
             Service::Shared(pool) => pool.serve(at, random),
             _ => at,
         }
@@ -310,7 +313,7 @@ impl Spindles for Servers {
 impl Spindles for Raid {
     fn serve(&mut self, arrive: Time, command: &Command, random: &mut Random) -> Time {
         let copies = if command.is_write() { self.write_penalty } else { 1 };
-        let slowest = (0..copies).map(|_| self.stations.serve(arrive, random)).max();
+        let slowest = (0..copies).map(|_| self.stations.serve(arrive, random).ends).max();
         slowest.unwrap_or(arrive)
     }
 
@@ -335,7 +338,7 @@ impl Spindles for Raid {
     }
 
     fn work(&mut self, at: Time, piece: &Piece, random: &mut Random) -> Time {
-        self.stations.serve_on(piece.spindle, at, random.bits())
+        self.stations.serve_on(piece.spindle, at, random.bits()).ends
     }
 }
 
@@ -413,7 +416,8 @@ impl Front {
         }
         outstanding = outstanding.saturating_sub(self.hits_end.len() as u32);
         if let Some(background) = &mut self.background {
-            outstanding += background.catch_up(arrive, outstanding, random, rest);
+            let own = background.catch_up(arrive, outstanding, random, rest);
+            outstanding = outstanding.saturating_add(own);
         }
         if let (Op::Copy, Some(copier)) = (command.op, &mut self.copier) {
             // One after the other, and beside all else (ruling: nobody says what it takes from that).
@@ -427,7 +431,7 @@ impl Front {
             arrive + self.hit_ns
         } else {
             let tier = self.tier.as_deref_mut().filter(|_| random.bits() >> 32 < self.of_tier);
-            tier.unwrap_or(rest).serve(arrive, command, outstanding, random)
+            tier.unwrap_or(rest).serve_apart(arrive, command, outstanding, random)
         };
         served + self.overhead_ns
     }
@@ -494,17 +498,16 @@ impl Stations {
     }
 
     #[inline(always)]
-    fn serve(&mut self, arrive: Time, random: &mut Random) -> Time {
+    fn serve(&mut self, arrive: Time, random: &mut Random) -> Turn {
         let bits = random.bits();
         let server = below_low(bits, self.free.len() as u32) as usize;
         self.serve_on(server, arrive, bits)
     }
 
     #[inline(always)]
-    fn serve_on(&mut self, server: usize, arrive: Time, bits: u64) -> Time {
+    fn serve_on(&mut self, server: usize, arrive: Time, bits: u64) -> Turn {
         let of = (server as u32, arrive, self.time.draw(bits));
-        self.turn = self.holes.turn(of, &mut self.free[server]);
-        self.turn.ends
+        self.holes.turn(of, &mut self.free[server])
     }
 }
 
@@ -542,8 +545,8 @@ mod tests {
         let mut random = Random::new(1);
         for (penalty, done) in [(1, 10), (2, 20), (4, 40), (6, 60)] {
             let mut pool = raid(penalty, None);
-            assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(done));
-            assert_eq!(pool.serve(Time(0), &of(Op::Read), 2, &mut random), Time(done + 10));
+            assert_eq!(pool.serve_apart(Time(0), &of(Op::Write), 1, &mut random), Time(done));
+            assert_eq!(pool.serve_apart(Time(0), &of(Op::Read), 2, &mut random), Time(done + 10));
         }
     }
 
@@ -551,8 +554,8 @@ mod tests {
     fn a_cached_write_is_acknowledged_early_and_still_occupies_the_spindles() {
         let mut random = Random::new(1);
         let mut pool = raid(4, Some(3));
-        assert_eq!(pool.serve(Time(0), &of(Op::Write), 1, &mut random), Time(3));
-        assert_eq!(pool.serve(Time(0), &of(Op::Read), 1, &mut random), Time(50));
+        assert_eq!(pool.serve_apart(Time(0), &of(Op::Write), 1, &mut random), Time(3));
+        assert_eq!(pool.serve_apart(Time(0), &of(Op::Read), 1, &mut random), Time(50));
     }
 
     #[test]
@@ -560,7 +563,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut pool = raid(1, Some(3));
         let writes = WRITE_BEHIND_MAX_NS / 10;
-        let mut acknowledged = || pool.serve(Time(0), &of(Op::Write), 1, &mut random);
+        let mut acknowledged = || pool.serve_apart(Time(0), &of(Op::Write), 1, &mut random);
         assert!((0..writes).all(|_| acknowledged() == Time(3)));
         assert_eq!([acknowledged(), acknowledged()], [Time(10), Time(20)]);
     }
@@ -579,7 +582,7 @@ mod tests {
         let mut block = 0;
         let mut serve = |at, op| {
             block += 1;
-            pool.serve(Time(at), &Command { block, ..of(op) }, 1, &mut random).0
+            pool.serve_apart(Time(at), &Command { block, ..of(op) }, 1, &mut random).0
         };
         assert_eq!([0; 3].map(|at| serve(at, Op::Write)), [3; 3]);
         assert_eq!(serve(0, Op::Write), 10, "full: through to the spindle, before what is kept");
@@ -605,7 +608,7 @@ mod tests {
             let mut random = Random::new(1);
             let mut serve = |at, op, block, blocks: u32| {
                 let command = Command { block, bytes: blocks * 4096, ..of(op) };
-                one.serve(Time(at), &command, 1, &mut random).0
+                one.serve_apart(Time(at), &command, 1, &mut random).0
             };
             assert_eq!(serve(0, Op::Read, 9, 1), 10);
             assert_eq!(serve(0, Op::Write, 0, 2), 3);
@@ -653,7 +656,7 @@ mod tests {
         let mut array = Service::new(&disk).behind(&front);
         let mut random = Random::new(1);
         let read = Command { block: 1 << 20, ..of(Op::Read) };
-        let served = array.serve(Time(SECOND), &read, 1, &mut random);
+        let served = array.serve_apart(Time(SECOND), &read, 1, &mut random);
         // What it has begun, the way there, a turn at most, and 4 KiB of it.
         assert!(served.since(Time(SECOND)) < 9 * MILLISECOND, "{served:?}");
         let Service::Behind { front, .. } = array else { unreachable!() };
@@ -674,9 +677,9 @@ mod tests {
         let mut array =
             Service::new(&curve).behind(&config::Front { reads, ..config::Front::default() });
         for at in 0..10 {
-            array.serve(Time(at), &of(Op::Read), at as u32 + 1, &mut random);
+            array.serve_apart(Time(at), &of(Op::Read), at as u32 + 1, &mut random);
         }
-        assert_eq!(array.serve(Time(10), &of(Op::Write), 11, &mut random), Time(1_010));
-        assert_eq!(array.serve(Time(55), &of(Op::Write), 12, &mut random), Time(8_055));
+        assert_eq!(array.serve_apart(Time(10), &of(Op::Write), 11, &mut random), Time(1_010));
+        assert_eq!(array.serve_apart(Time(55), &of(Op::Write), 12, &mut random), Time(8_055));
     }
 }

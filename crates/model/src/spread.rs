@@ -43,7 +43,7 @@ pub(crate) struct Duration {
 #[derive(Clone, Debug)]
 enum Shape {
     Constant,
-    Exponential,
+    Exponential(&'static Table),
     Table(Box<Table>),
 }
 
@@ -52,7 +52,7 @@ impl Duration {
     pub(crate) fn new(mean: u64, spread: Spread) -> Self {
         let shape = match spread {
             Spread::Constant => Shape::Constant,
-            Spread::Exponential => Shape::Exponential,
+            Spread::Exponential => Shape::Exponential(&EXPONENTIAL),
             Spread::Lognormal(variation) => Shape::Table(lognormal(variation)),
             Spread::Percentiles(percentiles) => Shape::Table(of_percentiles(&percentiles)),
         };
@@ -69,7 +69,7 @@ impl Duration {
     pub(crate) fn draw(&self, bits: u64) -> u64 {
         let unit = match &self.shape {
             Shape::Constant => return self.mean,
-            Shape::Exponential => look_up(&EXPONENTIAL, bits),
+            Shape::Exponential(table) => look_up(table, bits),
             Shape::Table(table) => look_up(table, bits),
         };
         ((u128::from(unit) * u128::from(self.mean)) >> UNIT_BITS) as u64

@@ -23,7 +23,7 @@ use crate::key::{Class, Key};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
-/// Slots of a word of `used`.
+/// Slots of a page.
 const WORD: usize = u64::BITS as usize;
 /// Slots of a year: at least so many, and so many for each event that is pending.
 const YEAR: usize = 1024;
@@ -53,11 +53,29 @@ impl Pending {
         Self { key, generation: 0, array: 0, array_ns: 0 }
     }
 
-    /// The answer of an array to a command of a host.
+    /// The answer of an array to a command of a host; `done` is [`Key::done`] of that.
     #[inline(always)]
-    pub(crate) const fn answer(host: usize, io: IoId, array: u32, answer: Answer) -> Self {
-        let key = Key::done(host, io.slot(), answer.status);
+    pub(crate) const fn answer(done: Key, io: IoId, array: u32, answer: Answer) -> Self {
+        let key = done.of(io.slot(), answer.status);
         Self { key, generation: io.generation(), array, array_ns: answer.array_ns }
+    }
+
+    /// The answer in parts: what it is about and which use of its place that is, and what it tells.
+    #[inline(always)]
+    pub(crate) const fn of_parts((key, generation): (Key, u32), told: (u32, u64)) -> Self {
+        Self { key, generation, array: told.0, array_ns: told.1 }
+    }
+
+    /// The first of its parts.
+    #[inline(always)]
+    pub(crate) const fn of_what(&self) -> (Key, u32) {
+        (self.key, self.generation)
+    }
+
+    /// The second.
+    #[inline(always)]
+    pub(crate) const fn told(&self) -> (u32, u64) {
+        (self.array, self.array_ns)
     }
 
     /// The command that is answered.
@@ -119,13 +137,32 @@ impl PartialOrd for Entry {
     }
 }
 
+/// Slots that lie together: whoever looks for the next one that holds an event has it at hand.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// A bit for each slot that holds an event.
+    used: u64,
+    /// The first event of each slot; the others of it follow in any order.
+    slots: [u32; WORD],
+}
+
+impl Page {
+    const EMPTY: Self = Self { used: 0, slots: [NONE; WORD] };
+}
+
+/// The page in the year of a slot, and its place there.
+#[inline(always)]
+const fn place_of(slot: u64, pages: &[Page]) -> (usize, usize) {
+    ((slot as usize / WORD) & (pages.len() - 1), slot as usize % WORD)
+}
+
 /// What is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct EventList {
-    /// The first event of each slot; the others of it follow in any order.
-    slots: Box<[u32]>,
-    /// A bit for each slot that holds an event.
-    used: Box<[u64]>,
+    /// The slots of a year, in a power of two of pages.
+    pages: Box<[Page]>,
+    /// How many slots there are.
+    year: u64,
     /// log2 of the nanoseconds of a slot.
     slot_bits: u32,
     /// The slot, counted from the beginning of time, with which the year begins.
@@ -154,8 +191,8 @@ impl Default for EventList {
 impl EventList {
     fn new(slot_bits: u32, slots: usize) -> Self {
         Self {
-            slots: vec![NONE; slots].into(),
-            used: vec![0; slots / WORD].into(),
+            pages: vec![Page::EMPTY; slots / WORD].into(),
+            year: slots as u64,
             slot_bits,
             now: 0,
             entries: Vec::new(),
@@ -182,18 +219,18 @@ impl EventList {
         let entry = &mut self.entries[new as usize];
         self.free = entry.next;
         *entry = Entry::new(at, event);
-        let slots = &mut *self.slots;
         let slot = at.0 >> self.slot_bits;
-        if slot.wrapping_sub(self.now) >= slots.len() as u64 {
+        if slot.wrapping_sub(self.now) >= self.year {
             return self.put_aside(new, slot);
         }
-        let place = slot as usize & (slots.len() - 1);
-        let first = std::mem::replace(&mut slots[place], new);
+        let (page, place) = place_of(slot, &self.pages);
+        let page = &mut self.pages[page];
+        let first = std::mem::replace(&mut page.slots[place], new);
         entry.next = first;
         if first == NONE {
-            self.used[place / WORD] |= 1 << (place % WORD);
+            page.used |= 1 << place;
         } else {
-            self.keep_first(place, first, new);
+            Self::keep_first(&mut self.entries, &mut page.slots[place], first);
         }
     }
 
@@ -204,28 +241,46 @@ impl EventList {
             let next = self.front.pop_if(|next| next.at < limit)?;
             return Some((next.at, next.event()));
         }
+        loop {
+            let (page, place) = place_of(self.now, &self.pages);
+            let page = &mut self.pages[page];
+            let rest = page.used >> place;
+            let slot = self.now + u64::from(rest.trailing_zeros());
+            if rest == 0 || slot >= self.far_slot {
+                self.go_on(limit)?;
+                continue;
+            }
+            let place = slot as usize % WORD;
+            let taken = page.slots[place];
+            let entry = &mut self.entries[taken as usize];
+            let (at, event, next) = (entry.at, entry.event(), entry.next);
+            if at >= limit {
+                return None;
+            }
+            page.slots[place] = next;
+            entry.next = std::mem::replace(&mut self.free, taken);
+            self.now = slot;
+            self.taken += 1;
+            if next == NONE {
+                page.used &= !(1 << place);
+            } else if self.entries[next as usize].next != NONE {
+                self.sort_slot(slot);
+            }
+            return Some((at, event));
+        }
+    }
+
+    /// Goes on to the next slot that holds an event, where that is not in the present page, if it happens
+    /// before `limit`.
+    #[inline(never)]
+    fn go_on(&mut self, limit: Time) -> Option<()> {
         let mut slot = self.next_used();
         if slot >= self.far_slot {
             slot = self.come_near(slot, limit)?;
         }
-        let slots = &mut *self.slots;
-        let place = slot as usize & (slots.len() - 1);
-        let taken = slots[place];
-        let entry = &mut self.entries[taken as usize];
-        let (at, event, next) = (entry.at, entry.event(), entry.next);
-        if at >= limit {
-            return None;
-        }
-        slots[place] = next;
-        entry.next = std::mem::replace(&mut self.free, taken);
-        self.now = slot;
-        self.taken += 1;
-        if next == NONE {
-            self.used[place / WORD] &= !(1 << (place % WORD));
-        } else if self.entries[next as usize].next != NONE {
-            self.sort_slot(slot);
-        }
-        Some((at, event))
+        let (page, place) = place_of(slot, &self.pages);
+        let next = self.pages[page].slots[place];
+        (self.entries[next as usize].at < limit).then(|| self.now = slot)
     }
 
     /// Whether it pays to look ahead.
@@ -246,12 +301,12 @@ impl EventList {
                 return None;
             }
             let slot = last + 1;
-            let place = self.place_of(slot);
-            let rest = self.used[place / WORD] >> (place % WORD);
-            // To the end of its word at most: the next look is in the next one.
-            let empty = rest.trailing_zeros().min((WORD - 1 - place % WORD) as u32);
+            let (page, place) = place_of(slot, &self.pages);
+            let page = &self.pages[page];
+            // To the end of its page at most: the next look is in the next one.
+            let empty = (page.used >> place).trailing_zeros().min((WORD - 1 - place) as u32);
             self.ahead = slot + u64::from(empty);
-            next = self.slots[self.place_of(self.ahead)];
+            next = page.slots[place + empty as usize];
         }
         self.seen.copy_within(..SEEN - 1, 1);
         self.seen[0] = next;
@@ -273,23 +328,26 @@ impl EventList {
         if slot == u64::MAX {
             return far;
         }
-        self.entries[self.slots[self.place_of(slot)] as usize].at.min(far)
+        let (page, place) = place_of(slot, &self.pages);
+        self.entries[self.pages[page].slots[place] as usize].at.min(far)
     }
 
     /// The first event of a slot stays first where another one came before it, if it happens first.
     #[inline]
-    fn keep_first(&mut self, place: usize, first: u32, new: u32) {
-        if self.entries[first as usize] < self.entries[new as usize] {
-            self.slots[place] = first;
-            self.entries[new as usize].next = self.entries[first as usize].next;
-            self.entries[first as usize].next = new;
+    fn keep_first(entries: &mut [Entry], slot: &mut u32, first: u32) {
+        let new = *slot;
+        if entries[first as usize] < entries[new as usize] {
+            *slot = first;
+            entries[new as usize].next = entries[first as usize].next;
+            entries[first as usize].next = new;
         }
     }
 
     #[cold]
     fn grow(&mut self) {
-        if ROOM * self.entries.len() >= self.slots.len() {
-            self.resize(self.slot_bits, 2 * self.slots.len());
+        let slots = self.year as usize;
+        if ROOM * self.entries.len() >= slots {
+            self.resize(self.slot_bits, 2 * slots);
         }
         self.free = self.entries.len() as u32;
         assert!(self.free != NONE, "more events pending than can be numbered");
@@ -321,27 +379,20 @@ impl EventList {
         entry
     }
 
-    /// The place in the year of a slot.
-    #[inline]
-    const fn place_of(&self, slot: u64) -> usize {
-        slot as usize & (self.slots.len() - 1)
-    }
-
     /// The next slot that holds an event; none is [`u64::MAX`].
-    #[inline(always)]
     fn next_used(&mut self) -> u64 {
-        let place = self.place_of(self.now);
-        let rest = self.used[place / WORD] >> (place % WORD);
+        let (page, place) = place_of(self.now, &self.pages);
+        let rest = self.pages[page].used >> place;
         if rest == 0 { self.next_word() } else { self.now + u64::from(rest.trailing_zeros()) }
     }
 
-    /// The same where it is not in the word of the present one.
+    /// The same where it is not in the page of the present one.
     fn next_word(&mut self) -> u64 {
         self.look();
-        let words = self.used.len() as u64;
+        let words = self.pages.len() as u64;
         let first = self.now / WORD as u64;
         let mut all =
-            (first..=first + words).map(|word| (word, self.used[(word % words) as usize]));
+            (first..=first + words).map(|word| (word, self.pages[(word % words) as usize].used));
         let begins = self.now % WORD as u64;
         let later = all.next().map(|(word, bits)| (word, bits >> begins << begins));
         let found = later.into_iter().chain(all).find(|(_, bits)| *bits != 0);
@@ -357,7 +408,7 @@ impl EventList {
                 self.far.peek().filter(|Reverse(first)| first.at < limit)?;
                 self.now = self.far_slot;
             }
-            while self.far_slot - self.now < self.slots.len() as u64
+            while self.far_slot - self.now < self.year
                 && let Some(Reverse(first)) = self.far.pop()
             {
                 self.push(first.at, first.event());
@@ -380,9 +431,10 @@ impl EventList {
 
     /// Moves what lies in a slot to the front, in any order.
     fn empty(&mut self, slot: u64) {
-        let place = self.place_of(slot);
-        self.used[place / WORD] &= !(1 << (place % WORD));
-        let mut next = std::mem::replace(&mut self.slots[place], NONE);
+        let (page, place) = place_of(slot, &self.pages);
+        let page = &mut self.pages[page];
+        page.used &= !(1 << place);
+        let mut next = std::mem::replace(&mut page.slots[place], NONE);
         while next != NONE {
             let entry = self.free(next);
             next = entry.next;
@@ -406,7 +458,7 @@ impl EventList {
         let slots = (ROOM * pending).next_power_of_two().max(YEAR);
         let wanted_ns = (gap_ns / 2).max(gap_ns.saturating_mul(4 * pending as u64) / slots as u64);
         let is_right = (wanted_ns / 2..=3 * wanted_ns).contains(&(1 << self.slot_bits));
-        let is_enough = (slots..=4 * slots).contains(&self.slots.len());
+        let is_enough = (slots..=4 * slots).contains(&(self.year as usize));
         match (wanted_ns + wanted_ns / 2).checked_ilog2().filter(|_| !is_right) {
             Some(slot_bits) => self.resize(slot_bits, slots),
             None if !is_enough => self.resize(self.slot_bits, slots),
@@ -420,7 +472,7 @@ impl EventList {
         let mut front = std::mem::take(&mut self.front);
         front.shrink_to(WORD);
         let begins = self.now << self.slot_bits;
-        (0..self.slots.len() as u64).for_each(|slot| self.empty(slot));
+        (0..self.year).for_each(|slot| self.empty(slot));
         all.append(&mut self.front);
         // What is in front already stays before the year.
         let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };

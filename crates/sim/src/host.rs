@@ -95,6 +95,8 @@ struct Driver {
     /// The host's index in the scenario, and in the component.
     index: usize,
     host: usize,
+    /// What answers to its commands have in common.
+    done: Key,
     /// Where each virtual disk is.
     targets: Vec<Place>,
     /// Whether commands are kept as well: a device may not answer them, or a nexus have no room for them.
@@ -111,6 +113,16 @@ struct Outlet<'a, W> {
 }
 
 impl<W: Watch> Sink for Outlet<'_, W> {
+    type Again<'a>
+        = Outlet<'a, W>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn again(&mut self) -> Outlet<'_, W> {
+        Outlet { driver: self.driver, outside: self.outside, at: self.at }
+    }
+
     #[inline(always)]
     fn put(&mut self, output: Output) {
         let Self { driver, outside, at } = self;
@@ -133,8 +145,7 @@ impl Driver {
             return outside.post.command(array, self.host, sent.io, command);
         };
         let answer = here.dispatch(at, command);
-        outside.post.end_untold(here, answer.status);
-        outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
+        outside.events.push(answer.at, Pending::answer(self.done, sent.io, array, answer));
     }
 
     /// The same by a nexus.
@@ -153,8 +164,7 @@ impl Driver {
         };
         let carried = outside.switches.cross(at, &command, carried);
         let answer = here.dispatch_carried(at, command, &carried);
-        outside.post.end_untold(here, answer.status);
-        outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
+        outside.events.push(answer.at, Pending::answer(self.done, sent.io, array, answer));
     }
 
     /// Tells the array that a command is taken back.
@@ -234,6 +244,7 @@ impl Host {
             driver: Driver {
                 index,
                 host: local,
+                done: Key::done(local),
                 keeps_commands: targets.iter().any(|target| target.is_passive),
                 targets,
                 left: Outputs::default(),

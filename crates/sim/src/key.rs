@@ -59,10 +59,15 @@ impl Key {
         Self::new(Class::Retry, host, ((player as u64) << Tag::SLOT_BITS) | slot as u64)
     }
 
-    /// The answer to the command at that place of the engine's.
+    /// What answers to the commands of a host have in common.
+    pub(crate) const fn done(host: usize) -> Self {
+        Self::new(Class::Done, host, 0)
+    }
+
+    /// Of those the answer to the command at that place of the engine's.
     #[inline]
-    pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
-        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status.code() as u64)
+    pub(crate) const fn of(self, slot: u32, status: Status) -> Self {
+        Self(self.0 | ((slot as u64) << Self::IO_SHIFT) | status.code() as u64)
     }
 
     /// What orders events of different hosts at one instant, for a host that is numbered so: class and
@@ -110,7 +115,15 @@ impl Key {
 
     #[inline]
     pub(crate) const fn status(self) -> Status {
-        Self::STATUSES[(self.0 & ((1 << Self::IO_SHIFT) - 1)) as usize]
+        match self.0 & ((1 << Self::IO_SHIFT) - 1) {
+            0 => Status::Good,
+            code => Self::rare_status(code as usize),
+        }
+    }
+
+    #[cold]
+    const fn rare_status(code: usize) -> Status {
+        Self::STATUSES[code]
     }
 }
 

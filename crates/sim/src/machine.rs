@@ -276,18 +276,23 @@ impl<'a, W: Watch> Machine<'a, W> {
     #[inline(always)]
     fn done(&mut self, at: Time, event: Pending) {
         let index = event.key.host();
-        let host = &mut self.hosts[index];
+        let (host, rest) = self.apart(index);
         if host.looks_at_answers() {
-            return self.done_in_turn(at, event);
+            // In parts, or each event would lie in memory for this rare way.
+            return self.done_in_turn(at, event.of_what(), event.told());
         }
-        if host.answer(at, self.outside.leave_array(event), &mut self.outside) {
-            self.drain_often(index, at);
+        let input = rest.outside.leave_array(event);
+        if host.answer(at, input, rest.outside)
+            && let Some(moved) = rest.drain(host, index, at)
+        {
+            self.drain_on(index, at, moved);
         }
     }
 
     /// The same where answers are looked at, with all others that come to the host at this instant by a nexus.
     #[cold]
-    fn done_in_turn(&mut self, at: Time, first: Pending) {
+    fn done_in_turn(&mut self, at: Time, of: (Key, u32), told: (u32, u64)) {
+        let first = Pending::of_parts(of, told);
         let Self { hosts, outside: Outside { events, .. }, .. } = self;
         let of = (Class::Done, first.key.host());
         let Some(nexuses) = hosts[of.1].nexuses.as_ref().filter(|_| events.next_at() <= at) else {
@@ -418,26 +423,45 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(host, at);
     }
 
-    /// [`Machine::drain_often`] where that is rare: its code is large.
+    /// Does what the engine of a host decided, until there is nothing left to do at this instant.
     pub(crate) fn drain(&mut self, index: usize, at: Time) {
-        self.drain_often(index, at);
-    }
-
-    /// Does what the engine decided, until there is nothing left to do at this instant.
-    #[inline(always)]
-    fn drain_often(&mut self, index: usize, at: Time) {
-        while let Some((player, io)) = self.drain_here(index, at) {
-            let host = self.players[player].host;
-            self.players[player].submit_rarely(&mut self.hosts[host], at, io, &mut self.outside);
-            self.drain(host, at);
+        let (host, rest) = self.apart(index);
+        if let Some(moved) = rest.drain(host, index, at) {
+            self.drain_on(index, at, moved);
         }
     }
 
-    /// The same, until a workload that has moved to another host has an I/O to issue there.
+    /// A workload that has moved to another host has an I/O to issue there; then the rest is done here.
+    #[cold]
+    fn drain_on(&mut self, index: usize, at: Time, (player, io): (usize, model::Io)) {
+        let host = self.players[player].host;
+        self.players[player].submit_rarely(&mut self.hosts[host], at, io, &mut self.outside);
+        self.drain(host, at);
+        self.drain(index, at);
+    }
+
+    /// A host, and what there is beside the hosts: it is looked up once for all that an answer leads to.
     #[inline(always)]
-    fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
-        let Self { hosts, players, outside, log, spans, .. } = self;
-        let host = &mut hosts[index];
+    fn apart(&mut self, index: usize) -> (&mut Host, Rest<'_, W>) {
+        let Self { hosts, players, outside, log, spans, ios, .. } = self;
+        (&mut hosts[index], Rest { players, outside, log, spans, ios })
+    }
+}
+
+/// What a machine has beside its hosts.
+struct Rest<'a, W> {
+    players: &'a mut Vec<Player>,
+    outside: &'a mut Outside<W>,
+    log: &'a mut Vec<LogLine>,
+    spans: &'a mut Vec<Span>,
+    ios: &'a mut u64,
+}
+
+impl<W: Watch> Rest<'_, W> {
+    /// [`Machine::drain`], until a workload that has moved to another host has an I/O to issue there.
+    #[inline(always)]
+    fn drain(self, host: &mut Host, index: usize, at: Time) -> Option<(usize, model::Io)> {
+        let Self { players, outside, log, spans, ios } = self;
         while let Some(output) = host.next_left(at, outside) {
             let Output::Complete { vdisk, tag, status, .. } = *output else {
                 let output = *output;
@@ -448,7 +472,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                 }
                 continue;
             };
-            self.ios += 1;
+            *ios += 1;
             let tag = Tag(tag);
             let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
             if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
@@ -465,9 +489,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                 }
             }
         }
-        if let Some(wakeup) = host.engine.next_wakeup()
-            && wakeup.at < host.armed
-        {
+        if let Some(wakeup) = host.engine.wakeup_before(host.armed) {
             outside.wake(host, index, wakeup.at.max(at));
         }
         None

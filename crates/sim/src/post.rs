@@ -90,14 +90,6 @@ impl Post {
     pub(crate) fn done(&mut self, array: u32, status: Status) {
         self.letters.push(Letter { sent: self.turn, array, what: What::Done(status) });
     }
-
-    /// An array that does not mind when its answer arrives is done with the command at once.
-    #[inline(always)]
-    pub(crate) fn end_untold(&self, array: &mut Array, status: Status) {
-        if !self.tells_ends {
-            array.done(status);
-        }
-    }
 }
 
 impl Letter {
@@ -116,8 +108,7 @@ impl Letter {
                         array.dispatch_carried(self.sent.0, command, &carried)
                     }
                 };
-                post.end_untold(array, answer.status);
-                Some((answer.at, Pending::answer(host as usize, io, self.array, answer)))
+                Some((answer.at, Pending::answer(Key::done(host as usize), io, self.array, answer)))
             }
             What::Done(status) => {
                 array.done(status);

@@ -117,20 +117,31 @@ impl Sched {
     /// counts is added to `units` where there are limits or reservations.
     #[inline(always)]
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &[Io], now: Time) -> Option<u32> {
-        let at = self.choose(worlds, ios, now)?;
+        // What most devices have is asked once; what the others need is apart.
+        let is_simple = self.policy == SchedPolicy::Mclock && !self.has_bounds;
+        let at = match is_simple {
+            true => mclock::by_share(&self.backlog, |_| true)?,
+            false => self.choose(worlds, ios, now)?,
+        };
         let id = self.backlog[at].world;
-        let io = worlds[id.index()].queue.pop(ios)?;
+        let world = &mut worlds[id.index()];
+        let io = world.queue.pop(ios)?;
         let record = &ios[io as usize];
-        if self.has_bounds {
-            self.charge(worlds, record, id, now);
+        if is_simple {
+            self.virtual_time = self.virtual_time.max(world.tags.share);
         } else {
-            self.go_by_share(&worlds[id.index()]);
+            self.charge(worlds, record, id, now);
         }
         let world = &mut worlds[id.index()];
         world.last_block = record.block.wrapping_add(record.bytes >> 12);
         match world.queue.head() {
             Some(head) => {
-                self.tag(world, &ios[head as usize]);
+                let head = &ios[head as usize];
+                if is_simple {
+                    self.tag_in_real_time(world, head);
+                } else {
+                    self.tag(world, head);
+                }
                 self.backlog[at].share = world.tags.share;
             }
             None => _ = self.backlog.swap_remove(at),
@@ -169,10 +180,9 @@ impl Sched {
     }
 
     /// The place in the backlog of the world whose turn it is.
-    #[inline(always)]
+    #[inline(never)]
     fn choose(&mut self, worlds: &[World], ios: &[Io], now: Time) -> Option<usize> {
         match self.policy {
-            SchedPolicy::Mclock if !self.has_bounds => mclock::by_share(&self.backlog, |_| true),
             SchedPolicy::Mclock => mclock::choose(&self.backlog, worlds, now),
             SchedPolicy::Fifo => fifo::choose(&self.backlog, worlds, ios, now),
             SchedPolicy::Sfq => self.affinity.choose(&self.backlog, worlds, ios, now),
@@ -181,25 +191,25 @@ impl Sched {
 
     /// A command of a world goes by its share. Who goes on with a run is ahead of the others by it; whoever
     /// waits keeps his claim.
-    #[inline(always)]
     fn go_by_share(&mut self, world: &World) {
         if !(self.policy == SchedPolicy::Sfq && self.affinity.goes_on()) {
             self.virtual_time = self.virtual_time.max(world.tags.share);
         }
     }
 
-    /// Adds what a command of a world counts to `units`. It goes by its share, or by what was reserved for its
-    /// world, which only mClock knows.
-    #[cold]
+    /// A command of a world goes. Where there are limits or reservations it adds what it counts to `units`: it goes by
+    /// its share, or by what was reserved for its world, which only mClock knows.
+    #[inline(never)]
     fn charge(&mut self, worlds: &mut [World], io: &Io, id: WorldId, now: Time) {
+        let is_mclock = self.policy == SchedPolicy::Mclock;
         let cost = cost_of(io, self.cost_unit);
-        self.units += cost;
-        if worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock {
+        self.units += if self.has_bounds { cost } else { 0 };
+        if self.has_bounds && worlds[id.index()].is_behind(now) && is_mclock {
             let level = self.level(worlds, id, now);
             worlds[id.index()].cap_share(cost, level);
         } else {
             let world = &mut worlds[id.index()];
-            if world.is_bound {
+            if self.has_bounds && world.is_bound {
                 world.give_back_reservation(cost);
             }
             self.go_by_share(world);
@@ -233,23 +243,34 @@ impl Sched {
     /// under mClock it may make up for as much as it may bank [mClock; reference section 4.1].
     #[inline(always)]
     fn tag(&self, world: &mut World, head: &Io) {
-        let cost = cost_of(head, self.cost_unit);
-        let share = world.tags.share.saturating_add(cost * world.share_ns);
-        world.tags.share = match self.policy {
-            SchedPolicy::Fifo => 0,
-            SchedPolicy::Sfq => share.max(self.virtual_time),
-            SchedPolicy::Mclock => {
-                let banked = self.idle_credit * world.share_ns;
-                share.max(self.virtual_time.saturating_sub(banked)).max(head.entered.0)
+        match self.policy {
+            SchedPolicy::Fifo => world.tags.share = 0,
+            SchedPolicy::Sfq => {
+                world.tags.share = self.next_share(world, head).max(self.virtual_time);
             }
-        };
+            SchedPolicy::Mclock => self.tag_in_real_time(world, head),
+        }
         if world.is_bound {
             world.tag_bounds(cost_of(head, self.limit_unit), head.entered);
         }
     }
+
+    /// The same of mClock's shares.
+    #[inline(always)]
+    fn tag_in_real_time(&self, world: &mut World, head: &Io) {
+        let banked = self.idle_credit * world.share_ns;
+        let level = self.virtual_time.saturating_sub(banked);
+        world.tags.share = self.next_share(world, head).max(level).max(head.entered.0);
+    }
+
+    #[inline(always)]
+    fn next_share(&self, world: &World, head: &Io) -> u64 {
+        let cost = cost_of(head, self.cost_unit);
+        world.tags.share.saturating_add(cost * world.share_ns)
+    }
 }
 
-#[inline]
+#[inline(always)]
 fn cost_of(io: &Io, unit: u32) -> u64 {
     if io.bytes <= unit {
         return 1;

@@ -104,6 +104,15 @@ struct Hands<W> {
 }
 
 impl<W: Watch> Sink for Hands<W> {
+    type Again<'a>
+        = &'a mut Self
+    where
+        Self: 'a;
+
+    fn again(&mut self) -> &mut Self {
+        self
+    }
+
     #[inline]
     fn put(&mut self, output: Output) {
         self.watch.output(0, self.at, &output);
