@@ -19,6 +19,7 @@ use crate::{
     bursts::Bursts,
     cost::{size_kib, units, units_of},
     observe::Tenant,
+    phases,
     rows::{ROUNDING_MS, Row},
 };
 
@@ -127,7 +128,11 @@ pub struct GuestCalibration {
     pub(crate) bursts: Option<Bursts>,
     /// What `vscsiStats` says of it, and what that narrows, in a sentence.
     pub vscsistats: Option<String>,
-    /// Whether that shows no bursts.
+    /// Whether all of its threads are there at every instant: by Little's law its rate is as high as it is answered
+    /// quickly.
+    #[serde(skip)]
+    pub(crate) never_pauses: bool,
+    /// Whether `vscsiStats` shows no bursts.
     #[serde(skip)]
     pub(crate) never_rests: bool,
 }
@@ -251,6 +256,7 @@ impl GuestCalibration {
             throttled,
             content_at_iops,
             bursts: Bursts::of(tenant, window, (place.slots, place.interval_s)),
+            never_pauses: phases::never_pauses(row, window),
             vscsistats: None,
             never_rests: false,
         })
@@ -271,6 +277,17 @@ impl GuestCalibration {
     /// Whether it is known what its commands count on average.
     pub(crate) fn counts_alike(&self) -> bool {
         self.units[0] >= self.units[1]
+    }
+
+    /// The most commands a second that it sends, however quickly it is answered, where it has less than one outstanding:
+    /// that is one thread that is mostly elsewhere, or several that are even more so.
+    pub(crate) fn most_iops(&self) -> f64 {
+        /// Commands outstanding from which a thread may be one that never pauses.
+        const ONE: f64 = 0.9;
+        match self.bursts {
+            None if self.outstanding < ONE => self.iops / (1.0 - self.outstanding),
+            _ => f64::INFINITY,
+        }
     }
 
     /// The most commands that it has outstanding, however long they take.
@@ -323,25 +340,11 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
 /// gets less, and no more than its rate where it could have it. Nothing where threads are seen to pause, or where
 /// it kept its number outstanding beside the window while slots were free: there it waited for its answers.
 fn content_at(row: &Row<'_>, window: &[usize], others: Others<'_>, pause_ms: f64) -> Option<f64> {
-    if pause_ms > 0.0 || waits_for_answers(row, others.free) {
+    if pause_ms > 0.0 || phases::never_pauses(row, others.free) {
         return None;
     }
     let most = |samples: &[usize]| row.largest(samples, Row::rate).unwrap_or_default();
     Some(most(window).max(most(others.like)))
-}
-
-/// Whether at every instant as many commands of a guest are there as on average around it, as where threads wait for
-/// their answers and none pauses.
-fn waits_for_answers(row: &Row<'_>, samples: &[usize]) -> bool {
-    /// Part by which the number of an instant may differ, beside what is printed of latency.
-    const LIKE: f64 = 0.01;
-    let is_still = |&s: &usize| {
-        let (present, stands) = (row.present(s)?, row.outstanding(s)?);
-        let grain = LIKE * stands + row.rate(s)? * ROUNDING_S;
-        Some(stands > 0.5 && (present - stands).abs() <= grain)
-    };
-    let still: Vec<bool> = samples.iter().filter_map(is_still).collect();
-    still.len() >= SAMPLES && still.iter().all(|is| *is)
 }
 
 /// How long its threads pause at most, in milliseconds, by how many commands are there at the instants of the
