@@ -67,9 +67,12 @@ fn hold_to_pauses(keys: &[Key], guest: &GuestCalibration, rows: &mut [SimulatedR
     }
 }
 
-/// Whose threads never pause may do as many as it is answered quickly, and its device with it.
+/// Whose threads never pause may do as many as it is answered quickly, and its device with it: no more than the array did
+/// for the VM that has the limit, for with fewer outstanding it serves no more.
 fn hold_to_threads(keys: &[Key], device: &DeviceCalibration, vm: &str, rows: &mut [SimulatedRow]) {
     let mut more = 0.0;
+    let limited = place_in(keys, (false, vm), Counter::Commands);
+    let lost = limited.and_then(|at| Some((keys[at].captured? - rows[at].low).max(0.0)));
     let others = device.guests.iter().filter(|guest| guest.vm != vm && guest.never_pauses);
     for guest in others {
         let place = |counter| place_in(keys, (false, &guest.vm), counter);
@@ -77,7 +80,8 @@ fn hold_to_threads(keys: &[Key], device: &DeviceCalibration, vm: &str, rows: &mu
         else {
             continue;
         };
-        let most = 1000.0 * guest.outstanding / rows[gavg].low.max(1e-9);
+        let all = guest.iops + lost.unwrap_or_default();
+        let most = (1000.0 * guest.outstanding / rows[gavg].low.max(1e-9)).min(all);
         more += (most - rows[rate].high).max(0.0);
         rows[rate].high = rows[rate].high.max(most);
     }

@@ -340,11 +340,25 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
 /// gets less, and no more than its rate where it could have it. Nothing where threads are seen to pause, or where
 /// it kept its number outstanding beside the window while slots were free: there it waited for its answers.
 fn content_at(row: &Row<'_>, window: &[usize], others: Others<'_>, pause_ms: f64) -> Option<f64> {
-    if pause_ms > 0.0 || phases::never_pauses(row, others.free) {
+    if pause_ms > 0.0 || waits_for_answers(row, others.free) {
         return None;
     }
     let most = |samples: &[usize]| row.largest(samples, Row::rate).unwrap_or_default();
     Some(most(window).max(most(others.like)))
+}
+
+/// Whether at every instant as many commands of a guest are there as on average around it, as where threads wait for
+/// their answers and none pauses.
+fn waits_for_answers(row: &Row<'_>, samples: &[usize]) -> bool {
+    /// Part by which the number of an instant may differ, beside what is printed of latency.
+    const LIKE: f64 = 0.01;
+    let is_still = |&s: &usize| {
+        let (present, stands) = (row.present(s)?, row.outstanding(s)?);
+        let grain = LIKE * stands + row.rate(s)? * ROUNDING_S;
+        Some(stands > 0.5 && (present - stands).abs() <= grain)
+    };
+    let still: Vec<bool> = samples.iter().filter_map(is_still).collect();
+    still.len() >= SAMPLES && still.iter().all(|is| *is)
 }
 
 /// How long its threads pause at most, in milliseconds, by how many commands are there at the instants of the
