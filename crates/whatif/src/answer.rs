@@ -128,24 +128,10 @@ pub(crate) fn answer(
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     if let Some(waits) = asked.untouched {
-        let all = |at: usize| kept.iter().flat_map(move |run| run.after[at].ends);
-        let ends = |at| [all(at).fold(f64::INFINITY, f64::min), all(at).fold(0.0, f64::max)];
-        let (mut simulated, verdict) = roomy::answer(keys, &ends, waits, doubts);
-        if miss <= MATCHES {
-            return (held_against(keys, &best.today, simulated), verdict, miss);
-        }
-        simulated.doubts.insert(0, not_simulated(&no_model(keys, &best.today, at), roomy::REASON));
-        return (simulated, verdict, 0.0);
+        return untouched(keys, (best, &kept), ((miss, at), waits), doubts);
     }
     if miss > MATCHES {
-        let why = no_model(keys, &best.today, at);
-        let (simulated, verdict) = match asked.is_of_depth {
-            _ if asked.limited.as_ref().is_some_and(Limited::is_unreached) => {
-                unnoticed(keys, &best.today, &asked, doubts)
-            }
-            true => as_seen(keys, rounding, why, doubts),
-            false => (none(&why, doubts), Verdict::NoModel),
-        };
+        let (simulated, verdict) = without_model(keys, (best, at), (rounding, &asked), doubts);
         return (simulated, verdict, miss);
     }
     let lifts = asked.limited.is_some_and(|limited| limited.is_lifted() && limited.is_held);
@@ -187,6 +173,40 @@ pub(crate) fn answer(
     leave_out_what_is_missed(keys, &mut simulated);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
+}
+
+/// The answer where slots are never short, with today as it is simulated where a model gives it.
+fn untouched(
+    keys: &[Key],
+    (best, kept): (&Run, &[&Run]),
+    ((miss, at), waits): ((f64, usize), f64),
+    doubts: Vec<String>,
+) -> (Simulated, Verdict, f64) {
+    let all = |at: usize| kept.iter().flat_map(move |run| run.after[at].ends);
+    let ends = |at| [all(at).fold(f64::INFINITY, f64::min), all(at).fold(0.0, f64::max)];
+    let (mut simulated, verdict) = roomy::answer(keys, &ends, waits, doubts);
+    if miss <= MATCHES {
+        return (held_against(keys, &best.today, simulated), verdict, miss);
+    }
+    simulated.doubts.insert(0, not_simulated(&no_model(keys, &best.today, at), roomy::REASON));
+    (simulated, verdict, 0.0)
+}
+
+/// The answer where no model gives today: that a limit is not reached, or what was seen at the depth that is asked for.
+fn without_model(
+    keys: &[Key],
+    (best, at): (&Run, usize),
+    (rounding, asked): (f64, &Asked<'_>),
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let why = no_model(keys, &best.today, at);
+    match asked.is_of_depth {
+        _ if asked.limited.as_ref().is_some_and(Limited::is_unreached) => {
+            unnoticed(keys, &best.today, asked, doubts)
+        }
+        true => as_seen(keys, rounding, why, doubts),
+        false => (none(&why, doubts), Verdict::NoModel),
+    }
 }
 
 /// Takes out the rows of counters that today's simulation misses by more than a tenth, and says which: what becomes of

@@ -196,8 +196,7 @@ impl GuestCalibration {
         let (iops, outstanding) = row.load(window)?;
         let capped_at = cap(tenant, levels);
         let throttled = throttled(tenant, window, levels, place).unwrap_or_default();
-        let throttled_at_iops =
-            (!throttled.is_empty()).then(|| iops.round().clamp(1.0, 1e9) as u32);
+        let throttled_at_iops = (!throttled.is_empty()).then(|| whole(iops));
         // What the array holds fills the queue, and then its commands wait in the host too.
         let held = held(tenant, window, place).filter(|_| throttled_at_iops.is_none());
         let held_at_iops = held.map(|(rate, _)| rate);
@@ -581,8 +580,13 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let is_its_own = is_steady && is_limits || waits_alone;
     let alone = is_its_own && !place.has_most_slots && !place.has_richer;
     let units = units_of(size_kib(tenant.row.size_kib(window)));
-    let held = (rate * units).round().clamp(1.0, 1e9) as u32;
+    let held = whole(rate * units);
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))
+}
+
+/// A rate in whole commands a second.
+const fn whole(rate: f64) -> u32 {
+    rate.round().clamp(1.0, 1e9) as u32
 }
 
 /// How far its samples of the rate are apart, but for a tenth on each side.

@@ -184,7 +184,6 @@ impl<'a> Model<'a> {
     pub fn answer(&self) -> Result<Answer, Error> {
         let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names)?;
-        let limits = far::without_far(limits, &self.window, |vm| self.own(vm));
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let [is_tried, is_hungry] = tried::add_seen(
             &mut keys,
@@ -236,11 +235,7 @@ impl<'a> Model<'a> {
             settings: &self.question.settings,
             limited,
             is_of_depth,
-            untouched: roomy::untouched(
-                (&self.devices, &self.calibrated),
-                &self.question.settings,
-                &self.window,
-            ),
+            untouched: self.untouched(),
             is_split: changed.is_split(),
             is_undivided,
             flapping: scope::flapping(&self.devices),
@@ -572,7 +567,13 @@ impl<'a> Model<'a> {
         each.filter(move |(_, guest)| guest.vm == vm)
     }
 
-    /// The same of a VM of which a limit is asked.
+    /// The part of a latency that may be a wait for slots, where these are never short.
+    fn untouched(&self) -> Option<f64> {
+        let of = (self.devices.as_slice(), self.calibrated.as_slice());
+        roomy::untouched(of, &self.question.settings, &self.window)
+    }
+
+    /// What is recorded of a VM of which a limit is asked.
     fn own(&self, vm: &str) -> Vec<Own<'_>> {
         let may_wait = self.is_held(vm) || self.waits(vm) > NO_WAIT;
         self.guests_of(vm).map(|(tenant, guest)| Own { tenant, guest, may_wait }).collect()
@@ -635,7 +636,7 @@ impl<'a> Model<'a> {
             }
             settings.push(setting);
         }
-        Ok((settings, limits))
+        Ok((settings, far::without_far(limits, &self.window, |vm| self.own(vm))))
     }
 
     /// Whether adaptive throttling may be on for a device: esxcli prints a sample size of 0 where it is
