@@ -3,17 +3,18 @@
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
 use knobs::{Setting, default_cost_unit_kib};
-use levels::most_first;
-use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, Habit, apart, cut, flaps, found, freed, held, laws,
-    lowered,
+    ArrayCalibration, DeviceCalibration, Error, Habit, apart, closed, cut, flaps, found, freed,
+    held, laws, lowered,
     number::number,
     pieces,
     question::{Asked, Limited, depth_asked},
+    raised, roomy,
     rows::ROUNDING_MS,
     run::{Figure, Figures, Key},
+    said::{Verdict, apart_from, before, falls, losses, main_rows, sentence, verdict, vms_stay},
+    unmoved::{RUN, Still, none, unmoved},
 };
 
 /// The figures of one reading, by key.
@@ -86,39 +87,9 @@ pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<(Vec<usize>,
     }
 }
 
-/// How an answer may be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Neither rate nor latency moves, and that is sure.
-    GainsNothing,
-    /// The rate after it is known within a narrow range; that of the latency may be wider.
-    Identified,
-    /// The range is wide, but it leaves out that nothing happens.
-    Bounded,
-    /// The range is wide, and nothing may happen too.
-    CannotTell,
-    /// No reading of the recording gives what it shows: there is no table of after.
-    NoModel,
-}
-
-impl Verdict {
-    /// Whether it is worth printing unasked.
-    #[must_use]
-    pub const fn is_useful(self) -> bool {
-        matches!(self, Self::GainsNothing | Self::Identified | Self::Bounded)
-    }
-}
-
 /// How far today may be from the recording in any counter [the field's habit: a model that misses
 /// today by more than a tenth is not asked for tomorrow].
 const MATCHES: f64 = 0.1;
-/// Width of the range of the rate, as a part of its middle, up to which it is identified.
-const NARROW: f64 = 0.25;
-/// Change below which nothing changes.
-const NOTHING: f64 = 0.05;
-/// What the finite run of a simulation does to a figure.
-const RUN: f64 = 0.005;
 /// What is said where no command comes to its end.
 const UNANSWERED: &str = "There is no prediction: the recording fits a load of which no command \
                    would be answered within the simulated time after the change, so nothing \
@@ -156,15 +127,11 @@ pub(crate) fn answer(
     }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
+    if let Some(waits) = asked.untouched {
+        return untouched(keys, (best, &kept), ((miss, at), waits), doubts);
+    }
     if miss > MATCHES {
-        let why = no_model(keys, &best.today, at);
-        let (simulated, verdict) = match asked.is_of_depth {
-            _ if asked.limited.as_ref().is_some_and(Limited::is_unreached) => {
-                unnoticed(keys, &asked, doubts)
-            }
-            true => as_seen(keys, rounding, why, doubts),
-            false => (none(&why, doubts), Verdict::NoModel),
-        };
+        let (simulated, verdict) = without_model(keys, (best, at), (rounding, &asked), doubts);
         return (simulated, verdict, miss);
     }
     let lifts = asked.limited.is_some_and(|limited| limited.is_lifted() && limited.is_held);
@@ -188,7 +155,7 @@ pub(crate) fn answer(
         || cut::cuts(calibrated, asked.settings)
         || runs.iter().any(|run| run.today != run.after);
     if (asked.is_of_depth || is_free) && !is_noticed {
-        let (simulated, verdict) = unnoticed(keys, &asked, doubts);
+        let (simulated, verdict) = unnoticed(keys, &best.today, &asked, doubts);
         return (simulated, verdict, miss);
     }
     let mut rows: Vec<SimulatedRow> = keys
@@ -201,10 +168,45 @@ pub(crate) fn answer(
     if main.len() < 2 {
         return (none(UNANSWERED, doubts), Verdict::NoModel, miss);
     }
-    let (mut simulated, verdict) = told(keys, (lifted, asked.is_undivided), rows, doubts);
+    let held = asked.limited.filter(|limited| limited.held.is_some()).map(|limited| limited.vm);
+    let (mut simulated, verdict) = told(keys, (lifted, held, asked.is_undivided), rows, doubts);
     leave_out_what_is_missed(keys, &mut simulated);
     simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
+}
+
+/// The answer where slots are never short, with today as it is simulated where a model gives it.
+fn untouched(
+    keys: &[Key],
+    (best, kept): (&Run, &[&Run]),
+    ((miss, at), waits): ((f64, usize), f64),
+    doubts: Vec<String>,
+) -> (Simulated, Verdict, f64) {
+    let all = |at: usize| kept.iter().flat_map(move |run| run.after[at].ends);
+    let ends = |at| [all(at).fold(f64::INFINITY, f64::min), all(at).fold(0.0, f64::max)];
+    let (mut simulated, verdict) = roomy::answer(keys, &ends, waits, doubts);
+    if miss <= MATCHES {
+        return (held_against(keys, &best.today, simulated), verdict, miss);
+    }
+    simulated.doubts.insert(0, not_simulated(&no_model(keys, &best.today, at), roomy::REASON));
+    (simulated, verdict, 0.0)
+}
+
+/// The answer where no model gives today: that a limit is not reached, or what was seen at the depth that is asked for.
+fn without_model(
+    keys: &[Key],
+    (best, at): (&Run, usize),
+    (rounding, asked): (f64, &Asked<'_>),
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let why = no_model(keys, &best.today, at);
+    match asked.is_of_depth {
+        _ if asked.limited.as_ref().is_some_and(Limited::is_unreached) => {
+            unnoticed(keys, &best.today, asked, doubts)
+        }
+        true => as_seen(keys, rounding, why, doubts),
+        false => (none(&why, doubts), Verdict::NoModel),
+    }
 }
 
 /// Takes out the rows of counters that today's simulation misses by more than a tenth, and says which: what becomes of
@@ -250,6 +252,11 @@ fn hold(
         let model = (calibrated, arrays);
         laws::hold_to_limit(keys, model, (limited, rounding, asked), rows);
         freed::hold(keys, calibrated, (limited, asked), rows);
+        if limited.held.is_some() {
+            closed::hold(keys, calibrated, limited.vm, rows);
+        } else if let Some(limit) = limited.most_iops {
+            raised::hold(keys, calibrated, (limited.vm, limit), rows);
+        }
         doubts.extend(held::doubt(calibrated));
     }
     lowered::hold(keys, calibrated, asked, rows);
@@ -266,25 +273,57 @@ fn hold(
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, rows)));
 }
 
-/// The answer where no simulated command notices the change.
-fn unnoticed(keys: &[Key], asked: &Asked<'_>, doubts: Vec<String>) -> (Simulated, Verdict) {
+/// The answer where no simulated command notices the change, of a model of today: of its counters those that it gives.
+fn unnoticed(
+    keys: &[Key],
+    today: &[Figure],
+    asked: &Asked<'_>,
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
     const SPLIT: &str = "There is no prediction: the change cuts commands into other pieces, and \
                          what a piece costs the initiator and the array is not modelled. Nothing \
                          else of it comes to bear.";
     const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                        never comes to bear.";
+    const LITTLE: &str = " Next to nothing of it waits in the VMkernel today: a limit that is there \
+                          hardly comes to bear.";
+    let totals = keys.iter().zip(today).filter(|(key, _)| key.is_total());
+    let (keys_of, figures): (Vec<Key>, Vec<Figure>) =
+        totals.map(|(key, figure)| (key.clone(), *figure)).unzip();
+    let (miss, at) = worst(&keys_of, &figures);
     match asked.unseen {
         _ if asked.is_split => (none(SPLIT, doubts), Verdict::NoModel),
         Some(why) => (none(why, doubts), Verdict::NoModel),
-        None => unmoved(keys, (asked.limited, None), WHY, doubts),
+        None if miss > MATCHES => {
+            (none(&no_model(&keys_of, &figures, at), doubts), Verdict::NoModel)
+        }
+        None => {
+            let lifted = asked.limited.filter(Limited::is_lifted);
+            // A wait too short for a limit that is seen may be one all the same.
+            let waits = asked.limited.map_or(0.0, |limited| limited.waits);
+            let why = if lifted.is_some() && waits > 0.0 { LITTLE } else { WHY };
+            let vm = lifted.map(|limited| limited.vm);
+            let still = Still { vm, waits, is_of_limit: waits > 0.0, depth: &|_| None };
+            let (simulated, verdict) = unmoved(keys, &still, why, doubts);
+            (held_against(keys, today, simulated), verdict)
+        }
     }
+}
+
+/// The answer with today as it is simulated, and without the counters that this misses.
+fn held_against(keys: &[Key], today: &[Figure], mut simulated: Simulated) -> Simulated {
+    for (row, figure) in simulated.rows.iter_mut().zip(today) {
+        row.today = figure.mean;
+    }
+    leave_out_what_is_missed(keys, &mut simulated);
+    simulated
 }
 
 /// Rows with what is to be said of them. Where the VMs are undivided, what stays as it is for their device may be
 /// much for one of them.
 fn told(
     keys: &[Key],
-    (lifted, is_undivided): (Option<&str>, bool),
+    (lifted, held, is_undivided): (Option<&str>, Option<&str>, bool),
     rows: Vec<SimulatedRow>,
     doubts: Vec<String>,
 ) -> (Simulated, Verdict) {
@@ -295,9 +334,13 @@ fn told(
         Verdict::GainsNothing if !vms_stay(keys, &rows) => Verdict::Identified,
         other => other,
     };
+    let falls = held.map_or(String::new(), |vm| falls(keys, vm, &main, &rows));
     let untold = if is_undivided { " What each of its VMs has of that is not known." } else { "" };
-    let sentence =
-        sentence(&main, verdict) + untold + &apart(keys, &main, &rows) + &losses(keys, &rows);
+    let sentence = sentence(&main, verdict)
+        + &falls
+        + untold
+        + &apart_from(keys, &main, &rows)
+        + &losses(keys, &rows);
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
     (Simulated { sentence, identified, doubts, rows }, verdict)
 }
@@ -328,63 +371,16 @@ fn as_seen(
     if main_rows(&keys, None, &rows).len() < 2 {
         return (none(&why, doubts), Verdict::NoModel);
     }
-    doubts.insert(
-        0,
-        format!(
-            "{} The answer is not simulated: it is what the recording itself shows at the depth \
-             that is asked for, of a load that may be the same.",
-            why.replace(", so there is no prediction", "")
-        ),
-    );
-    told(&keys, (None, false), rows, doubts)
+    const SEEN: &str = "it is what the recording itself shows at the depth that is asked for, of a load that may be \
+                        the same";
+    doubts.insert(0, not_simulated(&why, SEEN));
+    told(&keys, (None, None, false), rows, doubts)
 }
 
-/// The answer where all stays as it was recorded, about a VM whose limit is lifted or the device, and
-/// the depth of a device that `moves` between the two that it moves between; `why` is said behind it.
-pub(crate) fn unmoved(
-    keys: &[Key],
-    (limited, moves): (Option<Limited<'_>>, Option<(&str, [f64; 2])>),
-    why: &str,
-    doubts: Vec<String>,
-) -> (Simulated, Verdict) {
-    let lifted = limited.filter(Limited::is_lifted).map(|limited| limited.vm);
-    // A wait too short for a limit that is seen may be one all the same.
-    let waits = limited.map_or(0.0, |limited| limited.waits);
-    let row = |key: &Key| {
-        let captured = key.captured.unwrap_or(0.0);
-        let (quicker, more) = match key.is(Counter::Commands) {
-            true => (1.0, 1.0 / (1.0 - waits)),
-            false => (1.0 - waits, 1.0),
-        };
-        let [low, high] = match moves {
-            _ if !key.is(Counter::DeviceQDepth) => {
-                let chance = key.chance + RUN;
-                [(1.0 - chance) * quicker, (1.0 + chance) * more].map(|part| captured * part)
-            }
-            Some((device, between)) if key.object == device => between,
-            _ => [captured; 2],
-        };
-        SimulatedRow {
-            object: key.object.clone(),
-            counter: key.name,
-            unit: key.unit,
-            captured: key.captured,
-            today: captured,
-            low,
-            high,
-        }
-    };
-    let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
-    let main = main_rows(keys, lifted, &rows);
-    // One sample tells nothing of what chance does.
-    let is_known = main.first().is_none_or(|rate| width(rate) <= NARROW);
-    let verdict = if is_known { Verdict::GainsNothing } else { Verdict::CannotTell };
-    let sentence = sentence(&main, verdict) + why;
-    (Simulated { sentence, identified: is_known, doubts, rows }, verdict)
-}
-
-fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
-    Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
+/// That an answer stands without a model, of which `why` says that there is none.
+fn not_simulated(why: &str, reason: &str) -> String {
+    let why = why.replace(", so there is no prediction", "");
+    format!("{why} The answer is not simulated: {reason}.")
 }
 
 /// Why a deeper queue may give less.
@@ -482,25 +478,6 @@ fn row(
     }
 }
 
-/// Rate and latency of what is in question: the VM that gets more, or the device, of which the busiest
-/// comes first.
-fn main_rows<'r>(
-    keys: &[Key],
-    vm: Option<&str>,
-    rows: &'r [SimulatedRow],
-) -> Vec<&'r SimulatedRow> {
-    let is_of_vm = |key: &&Key| !key.is_device() && Some(key.object.as_str()) == vm;
-    let Some(main) = keys.iter().find(is_of_vm).or(keys.first()) else { return Vec::new() };
-    let is_its = |key: &Key| key.is_device() == main.is_device() && key.object == main.object;
-    let both = keys.iter().zip(rows).filter(|(key, _)| is_its(key) && key.is_total());
-    both.map(|(_, row)| row).collect()
-}
-
-fn width(row: &SimulatedRow) -> f64 {
-    let middle = f64::midpoint(row.low, row.high);
-    if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
-}
-
 /// Whether no depth is less after the change than today, and one is more.
 fn is_deeper(keys: &[Key], runs: &[Run]) -> bool {
     let mut depths: Vec<[f64; 2]> = Vec::new();
@@ -583,163 +560,6 @@ fn no_model(keys: &[Key], today: &[Figure], at: usize) -> String {
         number(today[at].mean),
         number(key.captured.unwrap_or(0.0))
     )
-}
-
-/// What a counter was.
-fn before(row: &SimulatedRow) -> f64 {
-    row.captured.unwrap_or(row.today).max(1e-9)
-}
-
-/// The rows of a counter of every VM, if there are several: each with what chance does to it.
-fn of_vms<'r>(
-    keys: &[Key],
-    rows: &'r [SimulatedRow],
-    counter: Counter,
-) -> Vec<(f64, &'r SimulatedRow)> {
-    let is_it = |key: &Key| !key.is_device() && key.is(counter);
-    let vms = keys.iter().zip(rows).filter(|(key, _)| is_it(key));
-    let vms: Vec<_> = vms.map(|(key, row)| (key.chance, row)).collect();
-    if vms.len() < 2 { Vec::new() } else { vms }
-}
-
-/// Whether no VM among several moves by more than chance does.
-fn vms_stay(keys: &[Key], rows: &[SimulatedRow]) -> bool {
-    let counters = [Counter::Commands, Counter::GuestLatency];
-    let mut each = counters.into_iter().flat_map(|counter| of_vms(keys, rows, counter));
-    each.all(|(chance, row)| {
-        let part = (NOTHING + chance) * before(row);
-        row.low >= before(row) - part && row.high <= before(row) + part
-    })
-}
-
-/// From rate and latency of the device in question.
-fn verdict(main: &[&SimulatedRow]) -> Verdict {
-    let [rate, latency, ..] = main else { return Verdict::NoModel };
-    let stays = |row: &SimulatedRow| {
-        let part = row.today * NOTHING;
-        row.high <= before(row) + part && row.low >= before(row) - part
-    };
-    let moves = |row: &SimulatedRow| {
-        row.low >= before(row) * (1.0 + NOTHING) || row.high <= before(row) * (1.0 - NOTHING)
-    };
-    match () {
-        () if stays(rate) && stays(latency) => Verdict::GainsNothing,
-        () if width(rate) <= NARROW => Verdict::Identified,
-        () if moves(rate) || moves(latency) => Verdict::Bounded,
-        () => Verdict::CannotTell,
-    }
-}
-
-/// The answer in a sentence: rate and latency of the device in question.
-fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
-    let [rate, latency, ..] = main else { return String::new() };
-    let [was, took] = [before(rate), before(latency)].map(number);
-    let becomes = format!(
-        "{} does {} commands a second instead of {was} ({}), at {} ms instead of {took} (GAVG, {})",
-        rate.object,
-        range(rate),
-        change(rate),
-        range(latency),
-        change(latency)
-    );
-    match verdict {
-        Verdict::GainsNothing => format!(
-            "This gains nothing: {} does {was} commands a second at {took} ms (GAVG) before, and \
-             {} at {} after.",
-            rate.object,
-            range(rate),
-            range(latency)
-        ),
-        Verdict::Identified if width(latency) > NARROW => {
-            format!(
-                "{becomes}. Only the rate is known as narrowly as that: of the latency these are bounds."
-            )
-        }
-        Verdict::Identified => format!("{becomes}."),
-        Verdict::Bounded => format!("Bounds, and no more than that, are known: {becomes}."),
-        Verdict::CannotTell => {
-            format!("The recording cannot tell what this gains or costs: {becomes}.")
-        }
-        Verdict::NoModel => String::new(),
-    }
-}
-
-/// VMs that are named.
-const NAMED: usize = 4;
-
-/// Whose latency, of several VMs, surely moves otherwise than that of what is in question, the most
-/// first: it says nothing of them.
-fn apart(keys: &[Key], main: &[&SimulatedRow], rows: &[SimulatedRow]) -> String {
-    let [_, whole, ..] = main else { return String::new() };
-    let parts = |row: &SimulatedRow| [row.low, row.high].map(|end| end / before(row));
-    let [least, most] = parts(whole);
-    // By how much more, as a factor.
-    let beyond = |row: &SimulatedRow| {
-        let [low, high] = parts(row);
-        (least / high.max(1e-9)).max(low / most.max(1e-9))
-    };
-    let mut moved: Vec<&SimulatedRow> = of_vms(keys, rows, Counter::GuestLatency)
-        .into_iter()
-        .filter(|(chance, row)| beyond(row) > 1.0 + NOTHING + chance)
-        .map(|(_, row)| row)
-        .collect();
-    most_first(&mut moved, |row| beyond(row));
-    let named = moved
-        .iter()
-        .take(NAMED)
-        .map(|row| format!("{} {} ms instead of {}", row.object, range(row), number(before(row))));
-    let named: Vec<String> = named.collect();
-    match moved.len().saturating_sub(NAMED) {
-        _ if moved.is_empty() => String::new(),
-        0 => format!(" VMs whose latency moves otherwise: {}.", named.join(", ")),
-        more => {
-            format!(" VMs whose latency moves otherwise: {} and {more} more.", named.join(", "))
-        }
-    }
-}
-
-/// Who of several VMs loses commands, and how many, the worst first; or that nobody does. What chance
-/// takes is no loss.
-fn losses(keys: &[Key], rows: &[SimulatedRow]) -> String {
-    let vms = of_vms(keys, rows, Counter::Commands);
-    if vms.is_empty() {
-        return String::new();
-    }
-    let loses = |chance: f64, row: &SimulatedRow| row.low < before(row) * (1.0 - NOTHING - chance);
-    let mut losers: Vec<&SimulatedRow> =
-        vms.into_iter().filter(|(chance, row)| loses(*chance, row)).map(|(_, row)| row).collect();
-    most_first(&mut losers, |row| -row.low / before(row));
-    let lost = |part: f64| 100.0 * (1.0 - part).max(0.0);
-    let named = losers.iter().take(NAMED).map(|row| {
-        let (least, most) = (lost(row.high / before(row)), lost(row.low / before(row)));
-        match least >= 100.0 * NOTHING {
-            true if most - least < 1.0 => format!("{} {most:.0} %", row.object),
-            true => format!("{} {least:.0} to {most:.0} %", row.object),
-            false => format!("{} {most:.0} % at most, if anything", row.object),
-        }
-    });
-    let named: Vec<String> = named.collect();
-    match losers.len().saturating_sub(NAMED) {
-        _ if losers.is_empty() => " No VM loses commands.".into(),
-        0 => format!(" VMs that lose commands: {}.", named.join(", ")),
-        more => format!(" VMs that lose commands: {} and {more} more.", named.join(", ")),
-    }
-}
-
-fn range(row: &SimulatedRow) -> String {
-    let (low, high) = (number(row.low), number(row.high));
-    if low == high { low } else { format!("{low} to {high}") }
-}
-
-fn change(row: &SimulatedRow) -> String {
-    // Adding 0 makes a negative zero a positive one.
-    let percent = |value: f64| (100.0 * (value / before(row) - 1.0)).round() + 0.0;
-    let percent = |value: f64| match percent(value) {
-        0.0 => "0".into(),
-        percent => format!("{percent:+.0}"),
-    };
-    let (low, high) = (percent(row.low), percent(row.high));
-    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }
 
 pub(crate) fn doubts_of(

@@ -16,7 +16,7 @@ use crate::{
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     load::load,
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
-    observe::{Depths, Device},
+    observe::{Depths, Device, Tenant},
     question::iscsi_kib,
     reading::{Demand, Knee, Order, Reading},
     rows::{OUTSTANDING_MAX, Row},
@@ -137,23 +137,31 @@ impl Plan<'_> {
             let (limited, free): (Vec<_>, Vec<_>) =
                 each.partition(|(_, guest)| self.limit_asked(guest).is_some());
             let all = self.window();
-            let rows = || free.iter().map(|(tenant, _)| &tenant.row);
-            let stands: f64 = rows().filter_map(|row| row.largest(&all, Row::outstanding)).sum();
-            let limits: f64 = limited.iter().filter_map(|(_, g)| self.limit_asked(g)).sum();
-            let open: f64 = rows().filter_map(|row| row.largest(&all, Row::rate)).sum();
-            if free.is_empty() {
-                return limits;
-            }
+            let stands = |part: &[(&Tenant<'_>, &GuestCalibration)]| -> f64 {
+                let own = part.iter().map(|(tenant, _)| &tenant.row);
+                own.filter_map(|row| row.largest(&all, Row::outstanding)).sum()
+            };
+            let rates = |part: &[(&Tenant<'_>, &GuestCalibration)]| -> f64 {
+                let own = part.iter().map(|(tenant, _)| &tenant.row);
+                own.filter_map(|row| row.largest(&all, Row::rate)).sum()
+            };
             // What the array holds to a rate is no more than that, however much is outstanding.
             let is_held = |(_, own): (&Device<'_>, &DeviceCalibration)| {
                 own.array == index && own.is_throttled()
             };
-            let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
-                1.0
-            } else {
-                (stands + beyond).max(1.0)
+            let is_held = self.devices.iter().zip(self.calibrated).any(is_held);
+            let served = |stands: f64| {
+                let most = if is_held { 1.0 } else { (stands + beyond).max(1.0) };
+                1000.0 * most / latency_at(array.curve(reading.knee), most)
             };
-            1000.0 * most / latency_at(array.curve(reading.knee), most) + open + limits
+            let limits: f64 = limited.iter().filter_map(|(_, g)| self.limit_asked(g)).sum();
+            // A limit may be far above what anybody does.
+            let own = served(stands(&free) + stands(&limited)) + rates(&limited);
+            let limits = limits.min(own);
+            if free.is_empty() {
+                return limits;
+            }
+            served(stands(&free)) + rates(&free) + limits
         };
         self.arrays.iter().enumerate().map(of).sum()
     }

@@ -15,6 +15,7 @@ use levels::{largest, mean};
 
 use crate::{
     observe::{Tenant, is_unlike_a_queue},
+    phases,
     rows::Row,
 };
 
@@ -38,12 +39,14 @@ impl Bursts {
         const NO_WAIT: f64 = 0.1;
         let world = tenant.world.as_ref()?;
         // Each instant, and the mean around it.
-        let both = |&s: &usize| world.present(s).zip(world.outstanding(s));
-        let instants: Option<Vec<(f64, f64)>> = window.iter().map(both).collect();
+        let both = |s: &usize| world.present(*s).zip(world.outstanding(*s));
+        // A step from one load to another is no burst.
+        let settled = phases::settled(world, window);
+        let instants: Option<Vec<(f64, f64)>> = settled.iter().map(both).collect();
         let stands = world.mean(window, Row::outstanding)?;
         let shows = match instants.as_deref() {
             Some(instants) => !is_steady(instants) || is_unlike_a_queue(instants),
-            None => moves(&tenant.row, window, interval_s),
+            None => moves(&tenant.row, &settled, interval_s),
         };
         let all = tenant.outstanding_at_most();
         let of = |latency| world.per_command(window, latency);
@@ -70,7 +73,8 @@ pub(crate) fn mean_least(
 ) -> f64 {
     let of = |&s: &usize| {
         let load = (row.rate(s)?, row.outstanding(s)?);
-        Some(bursts.map_or(load.0.min(limit), |bursts| bursts.least(load, limit)))
+        let own = || load.0.min(limit * phases::part_of_time(row, s));
+        Some(bursts.map_or_else(own, |bursts| bursts.least(load, limit)))
     };
     mean(samples.iter().map(of)).unwrap_or_default()
 }
@@ -92,8 +96,8 @@ fn is_steady(instants: &[(f64, f64)]) -> bool {
     let (Some(apart), Some(squares), Some(stands)) = all else { return false };
     let error = ERRORS * (stands / instants.len() as f64).sqrt();
     let empty = of(&|n, _| f64::from(u8::from(n < 1.0))).unwrap_or_default();
-    // Of a stream that never rests, as of a Poisson process at most.
-    let usual = (-stands).exp();
+    // Of a stream that never rests, as of a Poisson process at most; in samples without load nothing is there.
+    let usual = of(&|_, mean| (-mean).exp()).unwrap_or_default();
     let often = usual + EMPTY * (usual * (1.0 - usual) / instants.len() as f64).sqrt();
     empty <= often
         && apart.abs() <= error + GRAIN[0] * stands + GRAIN[1]

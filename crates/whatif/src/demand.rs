@@ -19,6 +19,7 @@ use crate::{
     bursts::Bursts,
     cost::{size_kib, units, units_of},
     observe::Tenant,
+    phases,
     rows::{ROUNDING_MS, Row},
 };
 
@@ -127,7 +128,11 @@ pub struct GuestCalibration {
     pub(crate) bursts: Option<Bursts>,
     /// What `vscsiStats` says of it, and what that narrows, in a sentence.
     pub vscsistats: Option<String>,
-    /// Whether that shows no bursts.
+    /// Whether all of its threads are there at every instant: by Little's law its rate is as high as it is answered
+    /// quickly.
+    #[serde(skip)]
+    pub(crate) never_pauses: bool,
+    /// Whether `vscsiStats` shows no bursts.
     #[serde(skip)]
     pub(crate) never_rests: bool,
 }
@@ -191,8 +196,7 @@ impl GuestCalibration {
         let (iops, outstanding) = row.load(window)?;
         let capped_at = cap(tenant, levels);
         let throttled = throttled(tenant, window, levels, place).unwrap_or_default();
-        let throttled_at_iops =
-            (!throttled.is_empty()).then(|| iops.round().clamp(1.0, 1e9) as u32);
+        let throttled_at_iops = (!throttled.is_empty()).then(|| whole(iops));
         // What the array holds fills the queue, and then its commands wait in the host too.
         let held = held(tenant, window, place).filter(|_| throttled_at_iops.is_none());
         let held_at_iops = held.map(|(rate, _)| rate);
@@ -251,6 +255,7 @@ impl GuestCalibration {
             throttled,
             content_at_iops,
             bursts: Bursts::of(tenant, window, (place.slots, place.interval_s)),
+            never_pauses: phases::never_pauses(row, window),
             vscsistats: None,
             never_rests: false,
         })
@@ -271,6 +276,17 @@ impl GuestCalibration {
     /// Whether it is known what its commands count on average.
     pub(crate) fn counts_alike(&self) -> bool {
         self.units[0] >= self.units[1]
+    }
+
+    /// The most commands a second that it sends, however quickly it is answered, where it has less than one outstanding:
+    /// that is one thread that is mostly elsewhere, or several that are even more so.
+    pub(crate) fn most_iops(&self) -> f64 {
+        /// Commands outstanding from which a thread may be one that never pauses.
+        const ONE: f64 = 0.9;
+        match self.bursts {
+            None if self.outstanding < ONE => self.iops / (1.0 - self.outstanding),
+            _ => f64::INFINITY,
+        }
     }
 
     /// The most commands that it has outstanding, however long they take.
@@ -564,8 +580,13 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let is_its_own = is_steady && is_limits || waits_alone;
     let alone = is_its_own && !place.has_most_slots && !place.has_richer;
     let units = units_of(size_kib(tenant.row.size_kib(window)));
-    let held = (rate * units).round().clamp(1.0, 1e9) as u32;
+    let held = whole(rate * units);
     (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))
+}
+
+/// A rate in whole commands a second.
+const fn whole(rate: f64) -> u32 {
+    rate.round().clamp(1.0, 1e9) as u32
 }
 
 /// How far its samples of the rate are apart, but for a tenth on each side.

@@ -359,7 +359,7 @@ impl Sender {
             is_its_own: guest.habit == Habit::Open || is_held && limit.is_none(),
             limit,
             // With no pause at all that is infinite.
-            most_iops: (all / pause_s).min(limit.unwrap_or(f64::INFINITY)),
+            most_iops: (all / pause_s).min(limit.unwrap_or(f64::INFINITY)).min(guest.most_iops()),
         }
     }
 }

@@ -235,6 +235,13 @@ impl<'a> Device<'a> {
         !self.is_nfs && (mean(samples.iter().map(queues)) >= Some(MOST) || is_held == Some(true))
     }
 
+    /// Whether no more than a `part` of its slots is in use on average over a sample, nor at its instant.
+    pub(crate) fn has_free(&self, sample: usize, part: f64) -> bool {
+        let most = self.depth(sample).map(|depth| part * depth);
+        let used = [self.row.in_flight(sample), self.actv.at(sample)];
+        used.iter().all(|used| used.is_some() && *used <= most)
+    }
+
     /// Samples among these in which it is seen to have load.
     pub(crate) fn busy(&self, samples: &[usize]) -> Vec<usize> {
         let is_busy =

@@ -110,6 +110,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) limited: Option<Limited<'a>>,
     /// Whether nothing but depths of devices is changed.
     pub(crate) is_of_depth: bool,
+    /// The part of a latency that waits for slots, where these are never short, so that nothing changes by more of
+    /// them; none where something may.
+    pub(crate) untouched: Option<f64>,
     /// Whether commands are cut into other pieces than before.
     pub(crate) is_split: bool,
     /// Whether no model divides the commands among the VMs as they were recorded.
@@ -136,6 +139,9 @@ pub(crate) struct Asked<'a> {
     /// How long the load lasted, in milliseconds.
     pub(crate) span_ms: f64,
 }
+
+/// Part of a latency that is no wait for a limit.
+pub(crate) const NO_WAIT: f64 = 0.05;
 
 /// A VM of which the IOPS limit is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -247,9 +253,7 @@ impl Limited<'_> {
 
     /// Whether it may wait for a limit that is not seen.
     pub(crate) fn may_wait(&self) -> bool {
-        /// Part of a latency that is no wait.
-        const NONE: f64 = 0.05;
-        self.waits > NONE
+        self.waits > NO_WAIT
     }
 }
 

@@ -3,27 +3,32 @@
 use counters::Counter;
 use diagnose::{Facts, Simulated};
 use knobs::{AllocationChange, DiskName, Disks, GuestName, Setting};
-use levels::{Measured, mean, weighted_mean};
+use levels::{Measured, weighted_mean};
 use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     beyond,
     build::{Assumed, Plan},
-    bursts,
     demand::at_caps,
+    far,
     fit::Fit,
-    lacks, lowered, mix, names,
+    lacks,
+    limited::{self, Own},
+    lowered, mix, names,
     observe::{Device, Tenant, levels},
     order::{self, run_each},
-    pace, points,
-    question::{Asked, Held, Limited, Paced, depth_asked, iscsi_kib},
+    points,
+    question::{Asked, Limited, NO_WAIT, depth_asked, iscsi_kib},
     reading::{self, BEST, Demand, Knee, Order, Reading},
+    roomy,
     rows::Row,
     run::{self, Figures, Key},
     scope::{self, chosen, devices, groups, guests, interval_s, samples_in},
     shared::{self, are_together},
-    tried, unmodelled, unseen,
+    tried, unmodelled,
+    unmoved::{Still, unmoved},
+    unseen,
     vscsi::{self, Counted},
 };
 
@@ -230,6 +235,7 @@ impl<'a> Model<'a> {
             settings: &self.question.settings,
             limited,
             is_of_depth,
+            untouched: self.untouched(),
             is_split: changed.is_split(),
             is_undivided,
             flapping: scope::flapping(&self.devices),
@@ -245,7 +251,7 @@ impl<'a> Model<'a> {
         };
         let (mut simulated, verdict, miss) =
             answer::answer(&keys, &runs, calibration, asked, doubts);
-        if !simulated.rows.is_empty() {
+        if !simulated.rows.is_empty() && asked.untouched.is_none() {
             simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
@@ -444,8 +450,9 @@ impl<'a> Model<'a> {
         );
         let depths = || self.window.iter().filter_map(|&s| device.depth_at(s));
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
-        let moves = Some((device.name.as_str(), moves));
-        let (simulated, verdict) = answer::unmoved(keys, (None, moves), "", vec![doubt]);
+        let depth = |key: &Key| (key.object == device.name).then_some(moves);
+        let still = Still { vm: None, waits: 0.0, is_of_limit: false, depth: &depth };
+        let (simulated, verdict) = unmoved(keys, &still, "", vec![doubt]);
         Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 
@@ -528,15 +535,20 @@ impl<'a> Model<'a> {
 
     /// The VM of which the IOPS limit is set, if all settings do that, and all one way.
     fn limited(&self, changed: &Plan<'_>) -> Option<Limited<'_>> {
+        let interval_s = interval_s(self.recording);
         let mut each = self.question.settings.iter().map(|setting| match setting {
             Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), allocation } => {
-                let is_set = matches!(allocation, AllocationChange::Limit(Some(_)));
-                let held = is_set.then(|| self.held(vm, changed)).flatten();
+                let own = self.own(vm);
+                let is_set = matches!(allocation, AllocationChange::Limit(Some(_)))
+                    && own.iter().any(|own| changed.limit_asked(own.guest).is_some());
+                let held = is_set
+                    .then(|| limited::held(&own, (&self.window, interval_s), changed))
+                    .flatten();
                 let is_held = self.is_held(vm);
-                let most_iops = is_set.then(|| self.most_iops(vm, changed));
-                let (paced, waits) = (self.paced(vm, changed), self.waits(vm));
-                let mut guests = self.guests_of(vm).map(|(_, guest)| guest);
-                let is_bursty = is_set && guests.any(|guest| guest.bursts.is_some());
+                let most_iops = is_set.then(|| limited::most_iops(&own, changed));
+                let paced = limited::paced(&own, (&self.levels, &self.window), changed);
+                let waits = self.waits(vm);
+                let is_bursty = is_set && own.iter().any(|own| own.guest.bursts.is_some());
                 let may_be_none = is_set
                     && self.facts.esxi_version.is_none()
                     && scope::may_share_limits(self.recording, self.question, vm);
@@ -553,6 +565,18 @@ impl<'a> Model<'a> {
         let each = self.devices.iter().zip(&self.calibrated);
         let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
         each.filter(move |(_, guest)| guest.vm == vm)
+    }
+
+    /// The part of a latency that may be a wait for slots, where these are never short.
+    fn untouched(&self) -> Option<f64> {
+        let of = (self.devices.as_slice(), self.calibrated.as_slice());
+        roomy::untouched(of, &self.question.settings, &self.window)
+    }
+
+    /// What is recorded of a VM of which a limit is asked.
+    fn own(&self, vm: &str) -> Vec<Own<'_>> {
+        let may_wait = self.is_held(vm) || self.waits(vm) > NO_WAIT;
+        self.guests_of(vm).map(|(tenant, guest)| Own { tenant, guest, may_wait }).collect()
     }
 
     /// The part of a VM's latency that is spent in the VMkernel, where neither it is seen to wait for a limit there
@@ -576,82 +600,6 @@ impl<'a> Model<'a> {
         let mut each = self.devices.iter().zip(&self.calibrated);
         let is_its = |guest: &GuestCalibration| guest.vm == vm && guest.held_at_iops.is_some();
         each.any(|(device, of)| device.resting.is_empty() && of.guests.iter().any(is_its))
-    }
-
-    /// What the limits of a VM's disks let through at most.
-    fn most_iops(&self, vm: &str, changed: &Plan<'_>) -> f64 {
-        let of = |guest: &GuestCalibration| {
-            changed.limit_asked(guest).map_or(f64::INFINITY, |limit| limit / guest.units[0])
-        };
-        self.guests_of(vm).map(|(_, guest)| of(guest)).sum()
-    }
-
-    /// What a VM does behind the pace of the limits of its disks at least, level by level of load.
-    fn paced(&self, vm: &str, changed: &Plan<'_>) -> Paced {
-        let mut all = Paced::default();
-        for (tenant, guest) in self.guests_of(vm) {
-            let limit = changed.limit_asked(guest).map_or(f64::INFINITY, |n| n / guest.units[1]);
-            for level in &self.levels {
-                let Some((rate, outstanding)) = tenant.row.load(level) else { continue };
-                let pausing = rate * guest.pause_ms.0 / 1000.0;
-                // What comes at a rate of its own comes all the same, and what a limit paces today waits there.
-                let is_its_own = guest.habit == Habit::Open || guest.held_at_iops.is_some();
-                let least = |pausing: f64| pace::least(outstanding + pausing, rate, limit);
-                let iops = match guest.bursts.filter(|_| limit.is_finite()) {
-                    bursts @ Some(_) => bursts::mean_least((&tenant.row, bursts), level, limit),
-                    None if is_its_own || limit.is_infinite() => rate.min(limit),
-                    None => least(pausing),
-                };
-                let waits = pausing * (1.0 - iops / rate.max(1e-9));
-                let most = rate * guest.pause_ms.1.unwrap_or_default() / 1000.0;
-                let waits_most = match guest.bursts {
-                    // As many as it may have wait for their turns.
-                    Some(_) => iops / limit * tenant.outstanding_at_most() - outstanding,
-                    None if is_its_own || limit.is_infinite() => 0.0,
-                    None => most * (1.0 - least(most) / rate.max(1e-9)),
-                };
-                let part = level.len() as f64 / self.window.len().max(1) as f64;
-                all.iops += part * iops;
-                all.outstanding += part * (outstanding + waits.max(0.0));
-                all.longest += part * (outstanding + waits.max(waits_most).max(0.0));
-                all.today[0] += part * rate;
-                all.today[1] += part * outstanding;
-            }
-        }
-        all
-    }
-
-    /// What a VM does where its disks are held to limits: all that these let through of what it
-    /// sent in each sample at least, with no fewer commands outstanding. `None` where they let through
-    /// all of it.
-    fn held(&self, vm: &str, changed: &Plan<'_>) -> Option<Held> {
-        let (mut all, mut sent, mut held_back) = (Held::default(), 0.0, 0.0);
-        for (tenant, guest) in self.guests_of(vm) {
-            let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
-            let [most, fewest] = guest.units.map(|units| limit / units);
-            let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(fewest));
-            let rates = mean(self.window.iter().map(least)).unwrap_or_default();
-            sent += tenant.row.mean_rate(&self.window).unwrap_or_default();
-            held_back += rates;
-            let (least, turns) = match guest.bursts {
-                Some(_) => (
-                    bursts::mean_least((&tenant.row, guest.bursts), &self.window, fewest),
-                    fewest.min(f64::MAX),
-                ),
-                None => (rates, rates),
-            };
-            let own = Held {
-                iops: [least, most],
-                outstanding: [guest.outstanding, guest.outstanding_at_most()],
-                turns,
-            };
-            all.turns += own.turns;
-            for end in 0..2 {
-                all.iops[end] += own.iops[end];
-                all.outstanding[end] += own.outstanding[end];
-            }
-        }
-        (held_back < sent).then_some(all)
     }
 
     /// The settings with VMs and datastores as the scenario names them, and apart from them the IOPS limits.
@@ -688,7 +636,7 @@ impl<'a> Model<'a> {
             }
             settings.push(setting);
         }
-        Ok((settings, limits))
+        Ok((settings, far::without_far(limits, &self.window, |vm| self.own(vm))))
     }
 
     /// Whether adaptive throttling may be on for a device: esxcli prints a sample size of 0 where it is
