@@ -92,7 +92,7 @@ mod tests {
         assert!(told.starts_with(expected), "{told}");
         // More commands, larger ones, too few of them, and what is no step of flash.
         for told in [
-            line(3_000.0, 30.0, 8.0),
+            line(1_900.0, 30.0, 8.0),
             line(900.0, 30.0, 512.0),
             line(12.0, 60.0, 8.0),
             line(900.0, 3.0, 8.0),
