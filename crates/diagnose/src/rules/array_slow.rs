@@ -267,12 +267,25 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.sufferers.extend(others);
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.changes = fix(case, device, samples);
+    name_causers(case, worst, knee.is_some(), &mut finding);
+    newcomer::name(case, device, samples, &mut finding);
+    finding.do_not.extend(depths(case, device, samples));
+    if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
+        leave_open(case, device, spell, &mut finding);
+    }
+    finding
+}
+
+/// Names who makes a device slow, and what is to be done about these.
+fn name_causers(case: &Case<'_>, worst: &Slow<'_>, is_knee: bool, finding: &mut Finding) {
+    let (device, samples) = (worst.device, &worst.spell.samples);
     match &worst.why {
-        Why::Plain if array.is_some_and(|array| array.own_work(samples).is_some()) => {}
+        Why::Plain if case.array(device).is_some_and(|array| array.own_work(samples).is_some()) => {
+        }
         Why::Plain => {
-            copies::name_causers(device, samples, knee.is_some(), &mut finding);
+            copies::name_causers(device, samples, is_knee, finding);
             if is_known_to_be_slow(case, device, samples) {
-                behind::hold_causers(case, device, samples, &mut finding);
+                behind::hold_causers(case, device, samples, finding);
             }
         }
         Why::Behind(behind) => {
@@ -282,12 +295,6 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         }
         Why::Before(_) | Why::Peer(..) => {}
     }
-    newcomer::name(case, device, samples, &mut finding);
-    finding.do_not.extend(depths(case, device, samples));
-    if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
-        leave_open(case, device, spell, &mut finding);
-    }
-    finding
 }
 
 /// Tells of a device that stays at its rate to the command that a policy may hold it there: more
