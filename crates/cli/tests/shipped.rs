@@ -60,8 +60,10 @@ fn said(verdict: &serde_json::Value) -> (Places, Places, String, BTreeSet<String
     let (arrays, others): (Vec<_>, Vec<_>) =
         findings.partition(|finding| text(&finding["cause"]).starts_with("array-"));
     let place = |finding: &&serde_json::Value| (text(&finding["cause"]), text(&finding["at"]));
+    // What an event ends, as by the reboot of a guest, a run knows, and a capture takes for that at best.
     let is_left = |finding: &&&serde_json::Value| {
-        finding["cause"] == "path-down" && finding["confidence"].as_f64() <= Some(0.5)
+        ["path-down", "aborts"].contains(&text(&finding["cause"]).as_str())
+            && finding["confidence"].as_f64() <= Some(0.5)
     };
     let left = others.iter().filter(is_left).map(place).collect();
     let others = others.iter().map(place);
