@@ -174,7 +174,7 @@ fn users(
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
         .collect();
-    let user = |device: &str, of: &dyn Fn(&[usize]) -> Option<(Party, Option<f64>)>| {
+    let user = |device: &str, of: &dyn Fn(&[usize]) -> Option<Use>| {
         let array = *arrays.get(device)?;
         let (vm, size_kib) = of(&crowded[array])?;
         let config = &host.config;
@@ -214,8 +214,11 @@ fn users(
     users
 }
 
+/// What a VM does, and the mean size of its commands in KiB.
+type Use = (Party, Option<f64>);
+
 /// What a virtual disk on a volume does over some samples, and the mean size of its commands in KiB.
-fn on_volume(disk: &Vdisk<'_>, samples: &[usize]) -> Option<(Party, Option<f64>)> {
+fn on_volume(disk: &Vdisk<'_>, samples: &[usize]) -> Option<Use> {
     let over = |of: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&sample| of(sample)));
     let party = Party {
         name: disk.vm.to_owned(),

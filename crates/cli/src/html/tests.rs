@@ -218,7 +218,8 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
     let verdict = judge(&recording);
     let (file, body) = written(&page(&recording, &verdict));
     assert_eq!(verdict.findings, [], "{}", verdict.headline);
-    for expected in ["No storage problem", "highest mean KAVG", "class=\"charts\"", "What was looked at"]
+    for expected in
+        ["No storage problem", "highest mean KAVG", "class=\"charts\"", "What was looked at"]
     {
         assert!(body.contains(expected), "{expected}: {body}");
     }

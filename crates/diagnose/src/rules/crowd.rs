@@ -148,7 +148,7 @@ impl<'a> Crowded<'a> {
         let (leaders, _) = crowd.leaders();
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
-            leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
+            leaders.iter().map(name).collect::<Vec<_>>().join(", ")
         };
         let whole = || Object { kind: ObjectKind::Array, name: array.name.clone() };
         let object = mine.map_or_else(whole, |_| device.object());
