@@ -205,7 +205,10 @@ fn users(
     let of_disk = |(id, disk): (EntityId, &Entity)| {
         let volume = recording.entity(disk.device?);
         let disk = Vdisk::of(recording, id);
-        let of_disk = |samples: &[usize]| on_volume(&disk, samples);
+        let of_disk = |samples: &[usize]| {
+            let size_kib = mean(samples.iter().map(|&sample| disk.size_kib(sample)));
+            Some((Party::of_disk(disk.vm, &disk, samples)?, size_kib))
+        };
         (volume.kind == Kind::NfsVolume).then(|| user(&volume.name, &of_disk))?
     };
     let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(of_world).collect();
@@ -216,19 +219,6 @@ fn users(
 
 /// What a VM does, and the mean size of its commands in KiB.
 type Use = (Party, Option<f64>);
-
-/// What a virtual disk on a volume does over some samples, and the mean size of its commands in KiB.
-fn on_volume(disk: &Vdisk<'_>, samples: &[usize]) -> Option<Use> {
-    let over = |of: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&sample| of(sample)));
-    let party = Party {
-        name: disk.vm.to_owned(),
-        iops: over(&|sample| disk.rate(sample))?,
-        gavg_ms: disk.latency_ms(samples),
-        slots: over(&|sample| disk.outstanding(sample))?,
-        waiting: None,
-    };
-    Some((party, over(&|sample| disk.size_kib(sample))))
-}
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.
 fn pieces(recording: &Measured, sample: usize) -> f64 {

@@ -5,16 +5,16 @@ use levels::median;
 
 use crate::{Device, Flow, Host, number, reaches, span};
 
+/// Samples below which nothing is usual, and no limit of the array is told by its rate.
+pub(crate) const FEW: usize = 5;
 /// Commands whose mean is none of a few that take long.
-const COMMANDS: f64 = 100.0;
+pub(crate) const COMMANDS: f64 = 100.0;
 /// How many times as long as usual they must take.
 const FAR: f64 = 5.0;
 /// How many times as many and as large as usual they may be: more are a load of their own.
 const MORE: f64 = 1.5;
 /// The part of the usual rate up to which a sample completed little.
 const LITTLE: f64 = 0.5;
-/// Samples below which nothing is usual.
-const FEW: usize = 5;
 
 /// A device that was slow in single samples.
 struct Blip<'a> {

@@ -10,6 +10,7 @@ use crate::{
     ArrayQueue, Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Lacking, Object,
     Outcome, Party, Profile, Threshold, Verdict, largest, median, number,
     rules::CONTRAST,
+    thresholds::NEXT_STEP,
     unexplained::{HELD, own_ms},
 };
 
@@ -111,11 +112,9 @@ fn spent(host: &Host<'_>, facts: &Facts) -> Option<String> {
     })
 }
 
-/// What is said of a device that takes no longer than disks do and far longer than another behind the same adapter: no
-/// counter tells the media, and of flash it would not be well. A run knows what its arrays are.
+/// What is said of a device that takes no longer than disks do and far longer than another behind the same adapter, than
+/// at times itself, or than flash may: no counter tells the media, and of flash it would not be well. A run knows what its arrays are.
 fn well_of_disks(host: &Host<'_>, facts: &Facts) -> Option<String> {
-    /// The next step above what is slow of flash: 5, 10, 20 ms [DRILL].
-    const OF_DISKS: f64 = 2.0;
     let is_judged = |d: &&Device<'_>| !d.is_nfs && facts.device(d.flow.name).array.is_none();
     let timed = |device| Some((device, own_ms(host, device)?));
     let all: Vec<(&Device<'_>, f64)> =
@@ -143,18 +142,26 @@ fn well_of_disks(host: &Host<'_>, facts: &Facts) -> Option<String> {
         )
     };
     let davg = |device: &Device<'_>| device.flow.per_command(&device.busy, Flow::davg);
-    let Some((slow, _, (quick, _))) = pairs.max_by(|a, b| a.1.total_cmp(b.1)) else {
-        let at_times = as_disks().filter_map(|(slow, _)| Some((slow, quick_at_times(host, slow)?)));
-        let Some((slow, [usual_ms, quick_ms])) = at_times.max_by(|a, b| a.1[0].total_cmp(&b.1[0]))
-        else {
-            let least_ms = OF_DISKS * Threshold::DavgMs.info().flash;
-            let of_disks = as_disks().filter(|(_, ms)| *ms >= least_ms);
-            let (slow, _) = of_disks.max_by(|a, b| a.1.total_cmp(&b.1))?;
-            return Some(told(slow, davg(slow)?, "and flash is quicker".into()));
-        };
-        return Some(told(slow, usual_ms, format!("{} in its quickest sample", number(quick_ms))));
+    let beside = || {
+        let (slow, _, (quick, _)) = pairs.max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some(told(
+            slow,
+            davg(slow)?,
+            format!("{} beside it {}", place(quick), number(davg(quick)?)),
+        ))
     };
-    Some(told(slow, davg(slow)?, format!("{} beside it {}", place(quick), number(davg(quick)?))))
+    let at_times = || {
+        let each = as_disks().filter_map(|(slow, _)| Some((slow, quick_at_times(host, slow)?)));
+        let (slow, [usual_ms, quick_ms]) = each.max_by(|a, b| a.1[0].total_cmp(&b.1[0]))?;
+        Some(told(slow, usual_ms, format!("{} in its quickest sample", number(quick_ms))))
+    };
+    let always = || {
+        let least_ms = NEXT_STEP * Threshold::DavgMs.info().flash;
+        let each = as_disks().filter(|(_, ms)| *ms >= least_ms);
+        let (slow, _) = each.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(told(slow, davg(slow)?, "and flash is quicker".into()))
+    };
+    beside().or_else(at_times).or_else(always)
 }
 
 /// What a command of a device takes in most samples and in the quickest, in milliseconds, where these are ten times apart.

@@ -122,6 +122,17 @@ pub(crate) fn hold(
     Some(change)
 }
 
+/// The same of VMs on one device, whose commands are of its mean size.
+pub(crate) fn hold_on(
+    (host, device): (&Host<'_>, &Device<'_>),
+    vms: &[&Party],
+    samples: &[usize],
+    facts: &Facts,
+) -> Option<Change> {
+    let at = Place { host, devices: vec![device], samples };
+    hold(&at, vms, device.flow.size_kib(samples), facts)
+}
+
 impl<'a> Place<'a> {
     /// The virtual disks that a VM has there; `None` where rows do not tell those of nearly all that it does.
     fn disks<'f>(

@@ -57,6 +57,8 @@ pub struct ThresholdInfo {
 
 /// The most of a part of a whole, in percent.
 const ALL_OF_IT: f64 = 100.0;
+/// How much longer the next of the published steps of what is slow is: 5, 10, 20 ms [DRILL].
+pub(crate) const NEXT_STEP: f64 = 2.0;
 /// Of what has no most.
 const ANY: f64 = f64::INFINITY;
 

@@ -5,7 +5,8 @@ use levels::{array_of, largest};
 
 use crate::{
     Device, Facts, Finding, Flow, Host, Lack, Lacking, RECORD_LINE, Spell, Threshold, Vdisk, World,
-    blips, little, mean, number,
+    blips::{self, COMMANDS, FEW},
+    little, mean, number,
     observe::is_round_within,
     reaches,
     rules::{ALIKE, CONTRAST, EXACTLY, SAME_MIX, is_served_alike},
@@ -22,8 +23,6 @@ const HELD_STILL: f64 = 2.0;
 const STILL: f64 = 0.5;
 /// The same of a disk beside which nothing is quick.
 const CROWD: f64 = 16.0;
-/// Samples below which no limit of the array is told by its rate.
-const FEW: usize = 5;
 
 /// What a host shows and no finding explains; beside findings, of other devices, what a few samples show alone.
 pub(crate) fn of(host: &Host<'_>, facts: &Facts, findings: &[Finding]) -> Vec<Lack> {
@@ -148,7 +147,6 @@ fn step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
 /// A device that takes many times as long for commands of the same kind in samples that follow each other, each of them
 /// with commands enough for their mean, though less than one is out of them [DRILL].
 fn light_step(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
-    const COMMANDS: f64 = 100.0;
     let flow = &device.flow;
     let counts =
         |&s: &usize| flow.rate(s).is_some_and(|rate| rate * host.interval_s(s) >= COMMANDS);
@@ -218,7 +216,6 @@ pub(crate) fn own_ms(host: &Host<'_>, device: &Device<'_>) -> Option<f64> {
 /// The device that is slow in the mean of commands enough, of which one is out much of the time, though no sample has
 /// enough of them to judge it.
 fn sparse(host: &Host<'_>) -> Option<String> {
-    const COMMANDS: f64 = 100.0;
     /// Commands that are out in the mean, and the same of one that takes so many milliseconds.
     const OUT: f64 = 0.25;
     const OUT_LONG: (f64, f64) = (0.1, 100.0);

@@ -674,7 +674,8 @@ mod tests {
                     sd=sd2,lun=/dev/sdc\n\
                     wd=big,sd=sd1,xfersize=(64k,25,128k,75),rdpct=0,skew=20\n\
                     wd=small,sd=sd*,rdpct=70,seekpct=40,rhpct=0\n\
-                    rd=run1,wd=(big,small),iorate=(1000,4000),elapsed=5m,warmup=10,pause=2\n";
+                    rd=run1,wd=(big,small),iorate=(1000,4000),elapsed=5m,warmup=10,pause=2\n\
+                    rd=run2,wd=small,iorate=(1000,max),elapsed=5m\n";
         insta::assert_debug_snapshot!(read("x.vdb", text).unwrap());
     }
 

@@ -137,14 +137,12 @@ impl Plan<'_> {
             let (limited, free): (Vec<_>, Vec<_>) =
                 each.partition(|(_, guest)| self.limit_asked(guest).is_some());
             let all = self.window();
-            let stands = |part: &[(&Tenant<'_>, &GuestCalibration)]| -> f64 {
-                let own = part.iter().map(|(tenant, _)| &tenant.row);
-                own.filter_map(|row| row.largest(&all, Row::outstanding)).sum()
+            type Part<'p> = [(&'p Tenant<'p>, &'p GuestCalibration)];
+            let most = |part: &Part<'_>, of: &dyn Fn(&Row<'_>) -> Option<f64>| -> f64 {
+                part.iter().filter_map(|(tenant, _)| of(&tenant.row)).sum()
             };
-            let rates = |part: &[(&Tenant<'_>, &GuestCalibration)]| -> f64 {
-                let own = part.iter().map(|(tenant, _)| &tenant.row);
-                own.filter_map(|row| row.largest(&all, Row::rate)).sum()
-            };
+            let stands = |part: &Part<'_>| most(part, &|row| row.largest(&all, Row::outstanding));
+            let rates = |part: &Part<'_>| most(part, &|row| row.largest(&all, Row::rate));
             // What the array holds to a rate is no more than that, however much is outstanding.
             let is_held = |(_, own): (&Device<'_>, &DeviceCalibration)| {
                 own.array == index && own.is_throttled()

@@ -24,7 +24,7 @@ pub(crate) use stall::Stall;
 
 use crate::{
     DeviceFacts, Facts, Object, ObjectKind, Party, Threshold, Thresholds, Window,
-    thresholds::Limits,
+    thresholds::{Limits, NEXT_STEP},
 };
 
 /// A host over a recording.
@@ -481,7 +481,6 @@ impl<'a> Device<'a> {
     /// before for disks. A threshold that was set is taken as it is, and so is that of flash where somebody says that
     /// the device is flash.
     fn slow_steps(&self) -> (f64, f64) {
-        const NEXT_STEP: f64 = 2.0;
         const STEP_BEFORE: f64 = 0.8;
         let davg = self.limits.get(Threshold::DavgMs);
         if self.limits.is_set(Threshold::DavgMs) || self.limits.is_flash_by_word() {
@@ -573,6 +572,20 @@ impl Party {
             gavg_ms: flow.per_command(samples, Flow::gavg),
             slots: flow.mean_in_flight(samples)?,
             waiting: mean(samples.iter().map(|s| flow.waiting(*s))),
+        })
+    }
+
+    /// What a virtual disk does over some samples, by the name that is given, if that was measured in any. On a volume of
+    /// NFS, where VMs have no world, it is who is there.
+    #[must_use]
+    pub fn of_disk(name: &str, disk: &Vdisk<'_>, samples: &[usize]) -> Option<Self> {
+        let over = |value: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&s| value(s)));
+        Some(Self {
+            name: name.into(),
+            iops: over(&|sample| disk.rate(sample))?,
+            gavg_ms: disk.latency_ms(samples),
+            slots: over(&|sample| disk.outstanding(sample))?,
+            waiting: None,
         })
     }
 

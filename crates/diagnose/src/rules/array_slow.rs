@@ -344,17 +344,7 @@ fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<Str
 fn is_known_to_be_slow(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> bool {
     let array = case.array(device).zip(case.array_ms(device, samples));
     array.is_some_and(|(array, ms)| array.is_slow(samples, ms))
-        || takes_turns(case, device, samples).is_some()
-}
-
-/// The commands of a turn of round robin, where a device has several paths in use and each turn fills the link of one
-/// port of the array while the others rest: all of them have room, and commands wait all the same.
-fn takes_turns(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<u32> {
-    let paths = case.facts.device(device.flow.name).paths.as_ref()?;
-    let turn = paths.round_robin_iops.filter(|turn| *turn > 1 && paths.working > 1)?;
-    let array = case.array(device)?;
-    let ms = case.array_ms(device, samples)?;
-    (array.uneven_ports(samples).is_some() && array.is_crowded(samples, ms)).then_some(turn)
+        || slow::takes_turns(case, device, samples).is_some()
 }
 
 /// What is known of the array's load.
@@ -377,7 +367,8 @@ fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item =
 /// What is known of a device's array and its ports.
 fn known(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let array = case.array(device)?;
-    let turns = takes_turns(case, device, samples).map(|turn| slow::in_turns(array, samples, turn));
+    let turns =
+        slow::takes_turns(case, device, samples).map(|turn| slow::in_turns(array, samples, turn));
     turns.or_else(|| known_rest(array, samples, case.array_ms(device, samples)?))
 }
 

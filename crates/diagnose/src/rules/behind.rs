@@ -8,9 +8,8 @@ use knobs::DiskName;
 
 use super::{ALIKE, Case, LASTING, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
-    Change, Device, Finding, Party, Spell, Threshold, Vdisk, World,
-    limit_advice::{self, Place},
-    little, mean, quantile,
+    Change, Device, Finding, Party, Spell, Threshold, Vdisk, World, limit_advice, little, mean,
+    quantile,
 };
 
 /// How many times as long as in its quick samples a command must take, and as many commands as before
@@ -63,8 +62,7 @@ impl Behind {
         samples: &[usize],
     ) -> Option<Change> {
         let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
-        let at = Place { host: case.host, devices: vec![device], samples };
-        limit_advice::hold(&at, &[&vm], device.flow.size_kib(samples), case.facts)
+        limit_advice::hold_on((case.host, device), &[&vm], samples, case.facts)
     }
 }
 
@@ -84,9 +82,7 @@ pub(super) fn hold_causers(
         return;
     }
     let vms: Vec<&Party> = causers.iter().collect();
-    let at = Place { host: case.host, devices: vec![device], samples };
-    let limit = limit_advice::hold(&at, &vms, device.flow.size_kib(samples), case.facts);
-    if let Some(limit) = limit {
+    if let Some(limit) = limit_advice::hold_on((case.host, device), &vms, samples, case.facts) {
         changes.insert(0, limit);
         sufferers.retain(|vm| !is_causer(vm));
     }

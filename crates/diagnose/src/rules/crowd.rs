@@ -145,7 +145,7 @@ impl<'a> Crowded<'a> {
         };
         let longest = |a: &&&ArrayUser, b: &&&ArrayUser| a.davg_ms().total_cmp(&b.davg_ms());
         let worst = waiting.iter().max_by(longest)?;
-        let (leaders, _) = crowd.leaders();
+        let (leaders, is_in_vain) = crowd.leaders();
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(name).collect::<Vec<_>>().join(", ")
@@ -181,13 +181,17 @@ impl<'a> Crowded<'a> {
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
         finding.causers = leaders.iter().map(party).collect();
-        self.advise(case, &mut finding);
+        self.advise(case, (leaders, is_in_vain), &mut finding);
         Some(finding)
     }
 
     /// What is to be done about those that have most of the commands, and what not.
-    fn advise(&self, case: &Case<'_>, finding: &mut Finding) {
-        let (leaders, is_in_vain) = self.crowd.leaders();
+    fn advise(
+        &self,
+        case: &Case<'_>,
+        (leaders, is_in_vain): (&[ArrayUser], bool),
+        finding: &mut Finding,
+    ) {
         let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
         let size_kib = leaders.first().and_then(|user| user.size_kib);
         let whose = vms.iter().map(|vm| &*vm.name).collect::<Vec<_>>().join(", ");

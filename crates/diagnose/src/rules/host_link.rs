@@ -132,7 +132,7 @@ pub(super) fn senders(
     {
         let moved = |&sample: &usize| Some(disk.rate(sample)? * disk.size_kib(sample)? / 1024.0);
         let mib_per_s = mean(samples.iter().map(moved)).filter(|moved| *moved > 0.0);
-        let party = super::party_of(disk, samples);
+        let party = Party::of_disk(disk.name, disk, samples);
         if let Some((mib_per_s, party)) = mib_per_s.zip(party) {
             let size_kib = Some(mib_per_s * 1024.0 / party.iops);
             senders.insert(disk.name, Sender { party, mib_per_s, size_kib, is_system: false });

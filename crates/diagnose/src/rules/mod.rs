@@ -522,7 +522,8 @@ fn waiting(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party
 fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     let samples = &spell.samples;
     let disks = || {
-        let parties = case.host.vdisks_on(device).filter_map(|disk| party_of(disk, samples));
+        let parties =
+            case.host.vdisks_on(device).filter_map(|disk| Party::of_disk(disk.name, disk, samples));
         let mut parties: Vec<Party> = parties.collect();
         most_first(&mut parties, |party| party.slots);
         parties
@@ -545,18 +546,6 @@ fn sufferers_behind(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<
     };
     let others: Vec<Party> = all.iter().filter(|party| !is_held(party)).cloned().collect();
     if others.is_empty() { all } else { others }
-}
-
-/// A virtual disk as a party.
-fn party_of(disk: &Vdisk<'_>, samples: &[usize]) -> Option<Party> {
-    let over = |value: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&s| value(s)));
-    Some(Party {
-        name: disk.name.into(),
-        iops: over(&|sample| disk.rate(sample))?,
-        gavg_ms: disk.latency_ms(samples),
-        slots: over(&|sample| disk.outstanding(sample))?,
-        waiting: None,
-    })
 }
 
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever

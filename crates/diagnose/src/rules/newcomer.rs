@@ -2,10 +2,7 @@
 //! the rows of this host show them.
 
 use super::{ALIKE, Case, LASTING, causers_on, number, quick_peer::CONTRAST};
-use crate::{
-    Change, Device, Finding, Flow, Party,
-    limit_advice::{self, Place},
-};
+use crate::{Change, Device, Finding, Flow, Party, limit_advice};
 
 /// Those VMs, and how that is told.
 pub(super) struct Newcomer<'a> {
@@ -51,9 +48,8 @@ impl<'a> Newcomer<'a> {
 
     /// What holds it back meanwhile.
     fn fix(&self, case: &Case<'_>, samples: &[usize]) -> Option<Change> {
-        let at = Place { host: case.host, devices: vec![self.device], samples };
         let vms: Vec<&Party> = self.vms.iter().collect();
-        limit_advice::hold(&at, &vms, self.device.flow.size_kib(samples), case.facts)
+        limit_advice::hold_on((case.host, self.device), &vms, samples, case.facts)
             .filter(|_| !vms.is_empty())
     }
 }

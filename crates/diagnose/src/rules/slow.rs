@@ -33,6 +33,16 @@ pub(super) fn spell(
         .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean))
 }
 
+/// The commands of a turn of round robin, where a device has several paths in use and each turn fills the link of one
+/// port of the array while the others rest: all of them have room, and commands wait all the same.
+pub(super) fn takes_turns(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<u32> {
+    let paths = case.facts.device(device.flow.name).paths.as_ref()?;
+    let turn = paths.round_robin_iops.filter(|turn| *turn > 1 && paths.working > 1)?;
+    let array = case.array(device)?;
+    let ms = case.array_ms(device, samples)?;
+    (array.uneven_ports(samples).is_some() && array.is_crowded(samples, ms)).then_some(turn)
+}
+
 /// What is said of a device whose commands take turns of so many at the ports of its array.
 pub(super) fn in_turns(array: &ArrayFacts, samples: &[usize], turn: u32) -> String {
     let used = array.uneven_ports(samples).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! it is known what it has left, and whoever waits less than that today pays for those who wait longer.
 
 use super::{Case, changes, number};
-use crate::{Change, Device, Finding, FullQueue, Party, limit_advice};
+use crate::{Device, Finding, FullQueue, Party, limit_advice};
 
 /// The part of the time then from which a VM that takes so long today is none that pays.
 const PAYS: f64 = 0.9;
@@ -58,7 +58,8 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
                 own.name
             );
             finding.changes = vec![changes::look(what, Vec::new())];
-            finding.changes.extend(limit(case, device, samples, own));
+            let limit = limit_advice::hold_on((case.host, device), &[own], samples, case.facts);
+            finding.changes.extend(limit);
             finding.caution = None;
             finding.do_not =
                 vec![format!("Do not raise the depth for {} alone: {told}.", own.name)];
@@ -81,12 +82,6 @@ fn waits_alone(gainers: &[Party]) -> Option<&Party> {
         [own] => Some(own),
         _ => gainers.iter().find(|vm| waiting(vm) > NEXT_TO_ALL * all),
     }
-}
-
-/// A limit for the VM that waits for itself alone, for those that wait behind it at the array.
-fn limit(case: &Case<'_>, device: &Device<'_>, samples: &[usize], own: &Party) -> Option<Change> {
-    let at = limit_advice::Place { host: case.host, devices: vec![device], samples };
-    limit_advice::hold(&at, &[own], device.flow.size_kib(samples), case.facts)
 }
 
 #[cfg(test)]
