@@ -23,7 +23,7 @@ const SUB: u32 = 1 << SUB_BITS;
 const MIN_BITS: u32 = 8;
 /// log2 of the last bound: everything slower falls into the last bucket.
 const MAX_BITS: u32 = 37;
-/// What the formula of [`bucket_of`] gives for what is just below the first bound.
+/// What the formula of [`unbounded_bucket_of`] gives for what is just below the first bound.
 const FIRST: u64 = (f64::MAX_EXP as u64 - 1 + MIN_BITS as u64) * SUB as u64 - 1;
 /// Buckets in all.
 const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
