@@ -9,7 +9,7 @@ use scenario::{Scenario, Window};
 use crate::{
     report::Report,
     table::Table,
-    text::{BOLD, clean, count, millis, rate, shown, styled, whole},
+    text::{BOLD, clean, count, millis, rate, seconds, shown, styled, whole},
     verdict,
 };
 
@@ -58,6 +58,8 @@ pub(crate) struct Pairs {
     pub(crate) windows: Vec<(usize, usize)>,
     /// The windows that have no counterpart: of before, of after.
     alone: [Vec<String>; 2],
+    /// Of each pair that is not of the same time on both sides: its name, and when it is.
+    apart: Vec<String>,
 }
 
 impl Pairs {
@@ -75,7 +77,14 @@ impl Pairs {
             let lacks = |window: &&Window| place(1 - side, &window.name).is_none();
             names[side].iter().filter(lacks).map(|window| clean(&window.name)).collect()
         });
-        Self { windows, alone }
+        let when = |window: &Window| format!("{} to {}", seconds(window.from), seconds(window.to));
+        let apart = windows.iter().map(|&(was, is)| [&names[0][was], &names[1][is]]);
+        let apart = apart.filter(|[was, is]| (was.from, was.to) != (is.from, is.to));
+        let told = |[was, is]: [&Window; 2]| {
+            format!("window {}: {} before, {} after", clean(&was.name), when(was), when(is))
+        };
+        let apart = apart.map(told).collect();
+        Self { windows, alone, apart }
     }
 
     /// The pair that was asked for by name; a name that one side lacks is told with those that both
@@ -89,7 +98,7 @@ impl Pairs {
         })
     }
 
-    /// What has no counterpart, in a line for each side.
+    /// What has no counterpart, in a line for each side, and what is of another time there.
     fn remarks(&self) -> String {
         let mut out = String::new();
         for (label, names) in ["before", "after"].iter().zip(&self.alone) {
@@ -102,6 +111,7 @@ impl Pairs {
                 "no window has the same name on both sides: the whole runs are compared\n",
             );
         }
+        self.apart.iter().for_each(|pair| _ = writeln!(out, "{pair}"));
         out
     }
 }

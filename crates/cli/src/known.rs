@@ -274,8 +274,10 @@ impl Known<'_> {
         let devices = config.devices.iter().zip(0..);
         let vdisks = config.vdisks.iter().zip(0..);
         let adapters = config.adapters.iter();
+        let option = |wanted| advanced_by(self.scenario, self.index, self.window, wanted);
         Facts {
             esxi_version: Some(config.version),
+            max_io_kb: Some(option(Advanced::DiskMaxIoSize)),
             devices: devices
                 .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
                 .collect(),

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use counters::Recording;
-use diagnose::{Cause, Verdict};
+use diagnose::{Cause, Thresholds, Verdict, diagnose_together};
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
@@ -94,14 +94,7 @@ impl Report {
         self.verdicts[window].get_or_init(|| {
             let samples = self.measured(window);
             let facts = known::facts(&self.scenario, &self.outcome, window, &samples);
-            let verdicts = samples.iter().zip(&facts).map(|(own, facts)| {
-                let mut verdict = verdict::judge(own, facts);
-                if samples.len() > 1 {
-                    verdict.name_host();
-                }
-                verdict
-            });
-            verdicts.collect()
+            diagnose_together(&samples, &Thresholds::default(), &facts)
         })
     }
 }

@@ -660,6 +660,15 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     change
 }
 
+/// Puts `/Disk/DiskMaxIOSize` back to where a host cuts none of its own accord.
+pub(crate) fn cut_no_more(host: &Host<'_>, from: u32) -> Change {
+    let info = Advanced::DiskMaxIoSize.info();
+    let (what, steps) = advanced(info, (from, info.default));
+    let mut change = setting(what, Some(host), steps);
+    change.risk = "Larger commands; the array must take them.".into();
+    change
+}
+
 /// Lets iSCSI send larger I/Os in one piece [LAMW].
 pub(crate) fn raise_iscsi_io_size(host: &Host<'_>, is_known: bool) -> Change {
     let info = Advanced::IscsiMaxIoSizeKb.info();

@@ -382,6 +382,12 @@ impl ArrayFacts {
         work >= Self::SPENT && takes(2.0) || work >= BUSY && takes(WAITS)
     }
 
+    /// Whether commands seldom meet others at the array, and it takes a good part longer than for one that waits for nobody.
+    pub(crate) fn is_idle_but_slow(&self, samples: &[usize], davg_ms: f64) -> bool {
+        const LONGER: f64 = 1.5;
+        self.work(samples) < WORKS && self.service_ms.is_some_and(|alone| davg_ms >= LONGER * alone)
+    }
+
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
     /// they take below the host is wait for those.
     pub(crate) fn is_crowded(&self, samples: &[usize], davg_ms: f64) -> bool {
@@ -506,6 +512,8 @@ pub struct Demand {
 pub struct Facts {
     /// The version of ESXi.
     pub esxi_version: Option<Version>,
+    /// `/Disk/DiskMaxIOSize`, in KB.
+    pub max_io_kb: Option<u32>,
     /// By the name of the device.
     pub devices: BTreeMap<String, DeviceFacts>,
     /// By the name of its row: `sql01:scsi0:1`. Hosts of a simulation, in which no two VMs have one name, share

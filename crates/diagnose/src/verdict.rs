@@ -1,7 +1,7 @@
 //! From findings to a verdict: the worst first, and the proof when there are none.
 
 use crate::{
-    Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
+    Device, Evidence, Facts, Finding, Flow, Host, Lack, LevelKind, Outcome, Profile, ProfileChoice,
     Thresholds, Verdict, Window, above, disagreement,
     headline::{advice, headline, name, names, slowest},
     lacks, largest, number,
@@ -39,7 +39,41 @@ pub fn diagnose_together(
         }
         verdict
     });
-    verdicts.collect()
+    let mut verdicts: Vec<Verdict> = verdicts.collect();
+    tell_others(&mut verdicts, &hosts);
+    verdicts
+}
+
+/// Says of a host where nothing counts that a device is slow below it all the same, where another host has a finding on
+/// that device: else their verdicts on one array would contradict each other.
+fn tell_others(verdicts: &mut [Verdict], hosts: &[Host<'_>]) {
+    let mut slow = Vec::new();
+    for (verdict, host) in verdicts.iter().zip(hosts) {
+        let is_below = |finding: &&Finding| finding.cause.level() == LevelKind::Array;
+        for finding in verdict.findings.iter().filter(is_below) {
+            slow.extend(davg_ms(host, &finding.at.name).map(|ms| (finding.clone(), host.name, ms)));
+        }
+    }
+    let well = verdicts.iter_mut().zip(hosts);
+    for (verdict, host) in well.filter(|(verdict, _)| verdict.outcome == Outcome::Healthy) {
+        let told = slow.iter().find_map(|(finding, other, there_ms)| {
+            let name = &finding.at.name;
+            let ms = davg_ms(host, name).filter(|ms| 2.0 * ms >= *there_ms)?;
+            Some(format!(
+                "Nothing is wrong in the host, but {} takes {} ms a command below it (DAVG), and {other} finds: {}.",
+                verdict.names.get(name).unwrap_or(name),
+                number(ms),
+                finding.cause.title()
+            ))
+        });
+        verdict.headline = told.unwrap_or_else(|| std::mem::take(&mut verdict.headline));
+    }
+}
+
+/// What a command of a device with load takes below the host.
+fn davg_ms(host: &Host<'_>, name: &str) -> Option<f64> {
+    let device = host.busy_devices().find(|device| device.flow.name == name)?;
+    device.flow.per_command(&device.busy, Flow::davg)
 }
 
 fn judge(
@@ -165,4 +199,30 @@ fn choice(device: &Device<'_>, thresholds: &Thresholds, facts: &Facts) -> Profil
         }
     };
     ProfileChoice { device: device.flow.name.into(), profile, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use levels::Measured;
+
+    use crate::{Facts, Thresholds, diagnose_together, fixture::Bench};
+
+    #[test]
+    fn a_device_that_is_slow_for_another_host_is_not_called_well_here() {
+        let headline = |there_ms: f64, here_ms: f64| {
+            let recordings = [there_ms, here_ms].map(|ms| {
+                let mut bench = Bench::new(8);
+                bench.device("naa.1", 64).vm("a").iops(400.0).davg(ms);
+                Measured::of(bench.recording())
+            });
+            let facts = [Facts::default(), Facts::default()];
+            let verdicts = diagnose_together(&recordings, &Thresholds::default(), &facts);
+            verdicts[1].headline.clone()
+        };
+        let expected = "Nothing is wrong in the host, but naa.1 takes 23 ms a command below it (DAVG), and esx01 finds: \
+                        Array slow or at its knee.";
+        assert_eq!(headline(30.0, 23.0), expected);
+        assert!(headline(30.0, 12.0).starts_with("Nothing is wrong: "));
+        assert!(headline(20.0, 23.0).starts_with("Nothing is wrong: "));
+    }
 }

@@ -106,9 +106,14 @@ impl Article {
     }
 }
 
-/// Those that a name means, first those of which it is the title.
+/// Those that a name means, first those of which it is the title. A name of parts, such as that of a module and its
+/// parameter (`vmw_pvscsi.cmd_per_lun`), means what each of them does, where the whole means nothing.
 pub(crate) fn named<'a>(articles: &'a [Article], wanted: &str) -> Vec<&'a Article> {
-    let named = articles.iter().filter(|article| article.is_named(wanted));
+    let of_parts = |article: &Article| wanted.split(['.', ' ']).all(|part| article.is_named(part));
+    let is_one = articles.iter().any(|article| article.is_named(wanted));
+    let is_meant =
+        |article: &Article| if is_one { article.is_named(wanted) } else { of_parts(article) };
+    let named = articles.iter().filter(|article| is_meant(article));
     let (first, others): (Vec<_>, Vec<_>) = named.partition(|article| article.is_titled(wanted));
     [first, others].concat()
 }
@@ -250,6 +255,8 @@ mod tests {
             ("iscsivmk_LunQDepth", "iscsi_vmk"),
             ("PVSCSI", "PVSCSI"),
             ("cmd_per_lun", "PVSCSI"),
+            ("vmw_pvscsi.cmd_per_lun", "PVSCSI"),
+            ("iscsi_vmk iscsivmk_LunQDepth", "iscsi_vmk"),
             ("throttling", "Adaptive queue depth throttling"),
             ("MaxQueueDepth", "Device Max Queue Depth"),
             ("MaxQueueDepth", "PVSCSI"),

@@ -14,7 +14,7 @@ use super::{
     host_link,
     knee::Knee,
     known_wait, latency_evidence, less_load, newcomer, number, path_thrash, policy_advice, slow,
-    slow_way, steady, sufferers_behind, switch_link,
+    slow_way, splitting, steady, sufferers_behind, switch_link,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Queue, Spell,
@@ -69,6 +69,7 @@ fn is_told_elsewhere(case: &Case<'_>, device: &Device<'_>) -> bool {
         || host_link::explains(case, device)
         || switch_link::explains(case, device)
         || slow_way::explains(case, device)
+        || splitting::explains(case, device)
 }
 
 /// What a command of a device takes at its array in some of these samples, in milliseconds, where this rule

@@ -5,7 +5,9 @@ use counters::Counter;
 use knobs::{Advanced, Driver, Transport};
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Threshold, mean};
+use crate::{
+    Adapter, Cause, Change, Device, Evidence, Facts, Finding, Flow, LevelKind, Threshold, mean,
+};
 
 /// Split commands of all from which none is left whole: the two are counted apart.
 const ALL: f64 = 0.95;
@@ -18,6 +20,25 @@ pub(super) const RULE: Rule = Rule {
     reads: &[Flow::COUNTERS, &[Counter::SplitCommands, Counter::SplitCopies]],
     find,
 };
+
+/// Whether what a device takes longer than its array is for the pieces that its commands are known to be cut into.
+pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
+    slows(case, device, &device.busy)
+}
+
+/// Whether the last of the pieces is what an array takes its time for that has nothing else to do.
+fn slows(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> bool {
+    let flow = &device.flow;
+    let is_cut = flow.size_kib(samples) > lowered(case.facts).map(f64::from);
+    let array = lowered(case.facts).and(case.facts.device(flow.name).array.as_ref());
+    let davg = flow.per_command(samples, Flow::davg);
+    is_cut && array.zip(davg).is_some_and(|(array, davg)| array.is_idle_but_slow(samples, davg))
+}
+
+/// `/Disk/DiskMaxIOSize` where it is known to be lower than it is by itself.
+fn lowered(facts: &Facts) -> Option<u32> {
+    facts.max_io_kb.filter(|kb| *kb < Advanced::DiskMaxIoSize.info().default)
+}
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
@@ -36,7 +57,8 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         let split = adapter.split_commands.at(sample).filter(|split| *split > 0.0);
         let is_part = |(split, rate)| 100.0 * split >= limit(Threshold::SplitPercent) * rate;
         split.zip(device.flow.rate(sample)).is_some_and(is_part)
-            && device.flow.gavg(sample) >= Some(limit(Threshold::DavgMs))
+            && (device.flow.gavg(sample) >= Some(limit(Threshold::DavgMs))
+                || slows(case, device, &[sample]))
     })?;
     let commands = mean(adapter.split_commands.over(&spell.samples))?;
     let pieces = mean(adapter.split_copies.over(&spell.samples)).map(|copies| copies / commands);
@@ -65,15 +87,18 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let piece_kib = sizes.map(|(size, pieces)| size / pieces);
     // Software iSCSI has a largest I/O of its own [LAMW].
     let is_smaller = |kib: f64| kib <= HALF * f64::from(Advanced::IscsiMaxIoSizeKb.info().default);
-    finding.changes = match driver {
-        Some(driver) if !is_iscsi(driver) => {
-            vec![look_elsewhere(&format!("{} is driven by {driver}", flow.name))]
+    let fits = |kb: f64| piece_kib.is_some_and(|piece| piece <= kb && piece > HALF * kb);
+    let option = lowered(case.facts).filter(|kb| fits((*kb).into()));
+    finding.changes = vec![match (option, driver) {
+        (Some(kb), _) => changes::cut_no_more(case.host, kb),
+        (_, Some(driver)) if !is_iscsi(driver) => {
+            look_elsewhere(&format!("{} is driven by {driver}", flow.name))
         }
         _ if piece_kib.is_some_and(is_smaller) => {
-            vec![look_elsewhere(&format!("Pieces of {} KiB are smaller", number(piece_kib?)))]
+            look_elsewhere(&format!("Pieces of {} KiB are smaller", number(piece_kib?)))
         }
-        _ => vec![changes::raise_iscsi_io_size(case.host, driver.is_some())],
-    };
+        _ => changes::raise_iscsi_io_size(case.host, driver.is_some()),
+    }];
     finding.do_not = vec!["Do not expect it to lift a rate that the array holds by bytes.".into()];
     Some(finding)
 }
@@ -95,7 +120,9 @@ fn look_elsewhere(why: &str) -> Change {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use std::collections::BTreeMap;
+
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn quick_commands_of_another_device_hide_no_split_ones() {
@@ -123,5 +150,28 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(400.0).davg(30.0).size_kib(512.0);
         let finding = bench.first(Cause::Splitting, &Facts::default());
         assert!(finding.sentence.contains("200 of 400 commands a second into pieces (4 each)"));
+    }
+
+    #[test]
+    fn an_option_that_cuts_them_before_an_array_with_little_to_do_is_put_back() {
+        let told = |work: f64, max_io_kb| {
+            let mut bench = Bench::new(6);
+            bench.split(1.0, 16.0);
+            bench.device("naa.1", 64).vm("a").iops(400.0).davg(19.0).size_kib(512.0);
+            let array =
+                ArrayFacts { service_ms: Some(5.0), busy: vec![work; 6], ..ArrayFacts::default() };
+            let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+            let devices = BTreeMap::from([("naa.1".into(), known)]);
+            let facts = Facts { max_io_kb, devices, ..Facts::default() };
+            bench.diagnose(&Thresholds::default(), &facts).findings
+        };
+        let findings = told(0.1, Some(32));
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].cause, Cause::Splitting);
+        let change = &findings[0].changes[0];
+        assert_eq!(change.what, "Raise /Disk/DiskMaxIOSize from 32 to 32767.");
+        assert!(told(0.1, Some(32_767)).is_empty());
+        assert!(told(0.1, None).is_empty());
+        assert_eq!(told(0.95, Some(32))[0].cause, Cause::ArraySlow);
     }
 }
