@@ -4,6 +4,7 @@
 //! it has its slot of the device, so no queue of the host shows it, and the array has not seen it: the wait is in DAVG alone
 //! (reference, `array-and-control.md` 7.5). No row tells it from a slow array; a run knows it.
 
+use knobs::Version;
 use levels::most_first;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     latency_evidence, number, sufferers,
 };
 use crate::{
-    Cause, Change, CommandWindow, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell,
+    Cause, Change, CommandWindow, Device, Evidence, Facts, Finding, Flow, LevelKind, Queue, Spell,
     Threshold,
 };
 
@@ -111,21 +112,30 @@ fn judge(case: &Case<'_>, worst: &Held<'_>, alike: &[Held<'_>]) -> Finding {
         .extend(alike.iter().flat_map(|held| held.device.tenants(&held.spell.samples)));
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = vec![fix(window, device.flow.name)];
+    finding.changes = vec![fix(case.facts, window, device.flow.name)];
     finding.do_not = vec![
         "Do not raise the depth of devices, nor DSNRO: more commands only wait for the same window.".into(),
     ];
     finding
 }
 
-fn fix(window: &CommandWindow, name: &str) -> Change {
-    match &window.adapter {
-        None => changes::look(
+fn fix(facts: &Facts, window: &CommandWindow, name: &str) -> Change {
+    let old = facts.esxi_version.filter(|version| *version < Version::V8_0);
+    match (&window.adapter, old) {
+        (None, Some(version)) => changes::look(
+            format!(
+                "Move busy disks to another mount, which has a connection of its own: ESXi {version} gives a mount one, 8.0 U1 \
+                 and later several (nConnect), each with as many RPC slots."
+            ),
+            Vec::new(),
+        )
+        .risking("Moving disks loads the array.", "Move them back"),
+        (None, None) => changes::look(
             "Give the mount more connections, each of which has as many RPC slots: nConnect, ESXi 8.0 U1 on.",
             vec![format!("esxcli storage nfs param get -v {}", changes::shell(name))],
         )
         .risking("A server and a host have so many connections in all.", "Take them away again"),
-        Some(adapter) => changes::look(
+        (Some(adapter), _) => changes::look(
             "Widen the window on the target, if it is less than MaxCmds; or use more paths by Round Robin: each \
              port has a window of its own.",
             vec![
@@ -139,6 +149,8 @@ fn fix(window: &CommandWindow, name: &str) -> Change {
 
 #[cfg(test)]
 mod tests {
+    use knobs::Version;
+
     use crate::{Cause, CommandWindow, DeviceFacts, Facts, fixture::Bench};
 
     fn facts(devices: &[&str], wait_ms: f64) -> Facts {
@@ -196,5 +208,19 @@ mod tests {
             let verdict = bench.diagnose(&Default::default(), &facts(&["naa.1"], wait_ms));
             assert!(verdict.findings.is_empty(), "{:?}", verdict.findings);
         }
+    }
+
+    #[test]
+    fn a_host_that_gives_a_mount_one_connection_is_not_told_to_give_it_several() {
+        let told = |esxi_version| {
+            let mut facts = facts(&["naa.1"], 35.0);
+            let window = facts.devices.get_mut("naa.1").and_then(|known| known.window.as_mut());
+            window.unwrap().adapter = None;
+            let facts = Facts { esxi_version, ..facts };
+            slow(40.0, &["naa.1"]).first(Cause::CommandWindow, &facts).changes.remove(0)
+        };
+        let old = told(Some(Version::V7_0));
+        assert!(old.what.starts_with("Move busy disks to another mount") && old.esxcli.is_empty());
+        assert!(told(Some(Version::V8_0)).what.starts_with("Give the mount more connections"));
     }
 }
