@@ -222,7 +222,7 @@ mod tests {
         let expected = "Nothing is wrong in the host, but naa.1 takes 23 ms a command below it (DAVG), and esx01 finds: \
                         Array slow or at its knee.";
         assert_eq!(headline(30.0, 23.0), expected);
-        assert!(headline(30.0, 12.0).starts_with("Nothing is wrong: "));
-        assert!(headline(20.0, 23.0).starts_with("Nothing is wrong: "));
+        assert!(!headline(30.0, 12.0).contains("finds"));
+        assert!(!headline(20.0, 23.0).contains("finds"));
     }
 }

@@ -157,7 +157,7 @@ mod tests {
         let told = |work: f64, max_io_kb| {
             let mut bench = Bench::new(6);
             bench.split(1.0, 16.0);
-            bench.device("naa.1", 64).vm("a").iops(400.0).davg(19.0).size_kib(512.0);
+            bench.device("naa.1", 64).vm("a").iops(400.0).davg(21.0).size_kib(512.0);
             let array =
                 ArrayFacts { service_ms: Some(5.0), busy: vec![work; 6], ..ArrayFacts::default() };
             let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
