@@ -124,8 +124,8 @@ fn fix(facts: &Facts, window: &CommandWindow, name: &str) -> Change {
     match (&window.adapter, old) {
         (None, Some(version)) => changes::look(
             format!(
-                "Move busy disks to another mount, which has a connection of its own: ESXi {} gives a mount one, 8.0 U1 \
-                 and later several (nConnect), each with as many RPC slots.",
+                "Move busy disks to another mount: each has a connection of its own. ESXi {} gives a mount one, 8.0 U1 and \
+                 later several (nConnect), each with as many RPC slots.",
                 version.name()
             ),
             Vec::new(),
