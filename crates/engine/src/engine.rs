@@ -96,7 +96,7 @@ impl Engine {
     /// The next thing to do, in the order in which it was decided.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop().copied()
+        self.outputs.pop()
     }
 
     /// When the engine wants the next [`Input::Tick`], if at all.

@@ -40,7 +40,8 @@ impl Stack {
     pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
         let vdisk = &mut self.vdisks[request.vdisk.index()];
-        let (io, record) = self.ios.insert(now, &request, extra);
+        let (io, ios) = self.ios.insert(now, &request, extra);
+        let record = &ios[io as usize];
         let name = record.id(io);
         vdisk.take_in(now.after(record.submitted));
         // The ring is looked at by who lacks nothing else.
@@ -50,7 +51,7 @@ impl Stack {
             vdisk.enter(ring);
             self.queue(io, request.vdisk, false, &mut out.again());
         } else {
-            vdisk.wait(&mut self.ios, io, now);
+            vdisk.wait(ios, io, now);
             if vdisk.has_slot() {
                 vdisk.wait_for_ring(request.vdisk, &mut self.vscsi[vdisk.vscsi.index()]);
             }
@@ -165,7 +166,7 @@ impl Stack {
         let is_recalled = lane.io.state == State::Recalled;
         lane.leave_slot();
         let depth_changed = lane.count_result(status);
-        let gates_are_wanted = lane.gates_are_wanted();
+        let opens = depth_changed | lane.gates_are_wanted();
         let (vdisk, device, path) = lane.ids();
         let mut next = None;
         if is_recalled {
@@ -178,7 +179,7 @@ impl Stack {
         } else {
             self.send_again(io, vdisk, device, status, &mut out.again());
         }
-        if depth_changed | gates_are_wanted {
+        if opens {
             self.open_gates(depth_changed, device, path, &mut out.again());
         }
         self.fill(device, out);

@@ -16,8 +16,8 @@ const BLOCK: u32 = 4096;
 impl Stack {
     /// A request in parts of `max` bytes at most, each an I/O of its own.
     pub(crate) fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
-        let (whole, record) = self.ios.insert(self.now, &request, NONE);
-        record.state = State::Whole;
+        let (whole, ios) = self.ios.insert(self.now, &request, NONE);
+        ios[whole as usize].state = State::Whole;
         let parts = request.bytes.div_ceil(max);
         self.extra_of(whole).parts = parts;
         self.vdisks[request.vdisk.index()].further_parts += u64::from(parts - 1);

@@ -46,17 +46,13 @@ impl<S: Sink> Sink for &mut S {
     }
 }
 
-/// Keeps outputs until they are asked for. It is written while inputs are handled and then read to
-/// its end. Emptied as a whole, it is cheaper than a ring, and no larger as long as it is read to
-/// its end. Mostly there is one at a time, which has a place of its own.
+/// Keeps outputs until they are asked for. Mostly there is one at a time, which has a place of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    first: Option<Output>,
-    /// Those behind the first.
+    next: Option<Output>,
+    /// Those behind it, and how many of them were next since there are any.
     others: Vec<Output>,
-    /// How many were decided, and how many of them handed over; 0 once those are all.
-    decided: usize,
-    handed_over: usize,
+    moved: usize,
 }
 
 impl Sink for Outputs {
@@ -64,13 +60,11 @@ impl Sink for Outputs {
 
     #[inline]
     fn put(&mut self, output: Output) {
-        if self.decided == 0 {
-            self.first = Some(output);
-            self.others.clear();
+        if self.next.is_none() {
+            self.next = Some(output);
         } else {
             self.others.push(output);
         }
-        self.decided += 1;
     }
 
     #[inline]
@@ -80,26 +74,38 @@ impl Sink for Outputs {
 }
 
 impl Outputs {
-    /// Whether there is none.
+    /// The next one, in the order in which they came.
     #[inline]
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.decided == 0
+    pub const fn first(&self) -> Option<&Output> {
+        self.next.as_ref()
     }
 
-    /// The next one, in the order in which they came. It stays where it is, so that only what is
-    /// wanted of it is read.
+    /// It is done. Whoever has looked at the first and drops it has read no more of it than was wanted.
     #[inline]
-    pub fn pop(&mut self) -> Option<&Output> {
-        if self.decided == 0 {
-            return None;
+    pub fn drop_first(&mut self) {
+        self.next = None;
+        if !self.others.is_empty() {
+            self.move_up();
         }
-        let next = self.handed_over;
-        self.handed_over = next + 1;
-        if self.handed_over == self.decided {
-            (self.decided, self.handed_over) = (0, 0);
+    }
+
+    #[cold]
+    fn move_up(&mut self) {
+        self.next = self.others.get(self.moved).copied();
+        self.moved += 1;
+        if self.moved == self.others.len() {
+            self.others.clear();
+            self.moved = 0;
         }
-        if next == 0 { self.first.as_ref() } else { self.others.get(next - 1) }
+    }
+
+    /// Takes the next one.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Output> {
+        let next = self.next?;
+        self.drop_first();
+        Some(next)
     }
 }
 
@@ -116,11 +122,11 @@ mod tests {
         for count in [1, 3, 0, 2] {
             let decided = told..told + count;
             decided.clone().for_each(|id| outputs.put(Output::Reset { device: DeviceId(id) }));
-            assert_eq!(outputs.is_empty(), count == 0);
             for id in decided {
-                assert_eq!(outputs.pop(), Some(&Output::Reset { device: DeviceId(id) }));
+                let output = Some(Output::Reset { device: DeviceId(id) });
+                assert_eq!((outputs.first().copied(), outputs.pop()), (output, output));
             }
-            assert!(outputs.is_empty() && outputs.pop().is_none());
+            assert_eq!((outputs.first(), outputs.pop()), (None, None));
             told += count;
         }
     }

@@ -284,9 +284,10 @@ impl Default for Slab {
 }
 
 impl Slab {
-    /// A record for an I/O, written in its place: it is too large to be made elsewhere and copied.
+    /// A record for an I/O, written in its place: it is too large to be made elsewhere and copied. With all records, of
+    /// which it is one.
     #[inline]
-    pub(crate) fn insert(&mut self, now: Time, request: &Request, extra: u32) -> (u32, &mut Io) {
+    pub(crate) fn insert(&mut self, now: Time, request: &Request, extra: u32) -> (u32, &mut [Io]) {
         if self.free == NONE {
             self.grow();
         }
@@ -294,7 +295,7 @@ impl Slab {
         let record = &mut self.items[slot as usize];
         self.free = record.next;
         record.begin(now, request, extra);
-        (slot, record)
+        (slot, &mut self.items)
     }
 
     #[cold]
@@ -312,7 +313,8 @@ impl Slab {
         let Io { vdisk, tag, op, extra, path, since, .. } = self[of];
         let (vdisk, lba, waited_ns) = (VdiskId(vdisk), 0, 0);
         let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
-        let (piece, record) = self.insert(since, &request, extra);
+        let (piece, ios) = self.insert(since, &request, extra);
+        let record = &mut ios[piece as usize];
         record.state = State::Piece;
         record.path = path;
         record.block = offset;

@@ -3,7 +3,7 @@
 //! ```text
 //!   front              year: a slot for each of so many short spans          far
 //!   12 ns, 9 ns   |  [ 40 ] [    ] [ 97, 80 ] [    ] ... [ 611 ] [    ]  |  a heap
-//!                now                                                  a year ahead
+//!               begins                                                a year ahead
 //! ```
 //!
 //! A calendar: an event lies in the slot of its time, and a bit says which slots hold one. A slot is about as
@@ -13,7 +13,7 @@
 //! the order is part of the model, not of the list, so no other list, thread count or split of the scenario
 //! changes a single bit of a result.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap, num::NonZeroU64};
 
 use counters::{IoId, Time};
 use model::Answer;
@@ -25,8 +25,8 @@ use crate::key::{Class, Key};
 const NONE: u32 = u32::MAX;
 /// Slots of a page.
 const WORD: usize = u64::BITS as usize;
-/// Slots of a year: at least so many, and so many for each event that is pending.
-const YEAR: usize = 1024;
+/// Slots: at least so many, and so many for each event that is pending.
+const SLOTS: usize = 1024;
 const ROOM: usize = 2;
 /// log2 of the nanoseconds of a slot to begin with: 1 us.
 const SLOT_BITS: u32 = 10;
@@ -40,42 +40,65 @@ const SEEN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) key: Key,
-    /// Of the answer to a command: which use of its place it is, the array that answers, and the
-    /// latency that it reports.
+    /// Of the answer to a command: which use of its place it is, and what it tells.
     pub(crate) generation: u32,
-    pub(crate) array: u32,
-    pub(crate) array_ns: u64,
+    pub(crate) told: Told,
 }
+
+/// What an answer tells: the latency that the array reports, above the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told(u64);
+
+impl Told {
+    const ARRAY_BITS: u32 = 20;
+    /// What takes longer, 4 hours and 53 minutes, is reported as that.
+    const LATENCY_MAX: u64 = u64::MAX >> Self::ARRAY_BITS;
+    const NOTHING: Self = Self(0);
+
+    #[inline(always)]
+    const fn new(array: u32, array_ns: u64) -> Self {
+        let most = Self::LATENCY_MAX;
+        let array_ns = if array_ns < most { array_ns } else { most };
+        Self(array_ns << Self::ARRAY_BITS | array as u64)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn array(self) -> u32 {
+        self.0 as u32 & ((1 << Self::ARRAY_BITS) - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn array_ns(self) -> u64 {
+        self.0 >> Self::ARRAY_BITS
+    }
+}
+
+// A scenario with more is refused.
+const _: () = assert!(ARRAYS_MAX <= 1 << Told::ARRAY_BITS);
 
 impl Pending {
     /// Anything but the answer to a command.
     pub(crate) const fn of(key: Key) -> Self {
-        Self { key, generation: 0, array: 0, array_ns: 0 }
+        Self { key, generation: 0, told: Told::NOTHING }
     }
 
     /// The answer of an array to a command of a host; `done` is [`Key::done`] of that.
     #[inline(always)]
     pub(crate) const fn answer(done: Key, io: IoId, array: u32, answer: Answer) -> Self {
         let key = done.of(io.slot(), answer.status);
-        Self { key, generation: io.generation(), array, array_ns: answer.array_ns }
+        Self { key, generation: io.generation(), told: Told::new(array, answer.array_ns) }
     }
 
-    /// The answer in parts: what it is about and which use of its place that is, and what it tells.
+    /// What was in parts, each of which fits into a register.
     #[inline(always)]
-    pub(crate) const fn of_parts((key, generation): (Key, u32), told: (u32, u64)) -> Self {
-        Self { key, generation, array: told.0, array_ns: told.1 }
+    pub(crate) const fn of_parts((key, generation): (Key, u32), told: Told) -> Self {
+        Self { key, generation, told }
     }
 
-    /// The first of its parts.
+    /// What it is about, and which use of its place that is: with what it tells, its parts.
     #[inline(always)]
     pub(crate) const fn of_what(&self) -> (Key, u32) {
         (self.key, self.generation)
-    }
-
-    /// The second.
-    #[inline(always)]
-    pub(crate) const fn told(&self) -> (u32, u64) {
-        (self.array, self.array_ns)
     }
 
     /// The command that is answered.
@@ -91,38 +114,24 @@ impl Pending {
 pub(crate) struct Entry {
     at: Time,
     key: Key,
-    /// The array that answers, above the latency that it reports.
-    answer: u64,
+    told: Told,
     generation: u32,
     /// Another one of its slot, or of those that are free.
     next: u32,
 }
 
 impl Entry {
-    /// Bits of a latency: what takes longer, 4 hours and 53 minutes, is reported as that.
-    const LATENCY_BITS: u32 = 44;
-    const LATENCY_MAX: u64 = (1 << Self::LATENCY_BITS) - 1;
-
-    #[inline]
-    fn new(at: Time, event: Pending) -> Self {
-        let Pending { key, generation, array, array_ns } = event;
-        let answer = u64::from(array) << Self::LATENCY_BITS | array_ns.min(Self::LATENCY_MAX);
-        Self { at, key, answer, generation, next: NONE }
+    #[inline(always)]
+    const fn new(at: Time, event: Pending, next: u32) -> Self {
+        let Pending { key, generation, told } = event;
+        Self { at, key, told, generation, next }
     }
 
-    #[inline]
+    #[inline(always)]
     const fn event(&self) -> Pending {
-        Pending {
-            key: self.key,
-            generation: self.generation,
-            array: (self.answer >> Self::LATENCY_BITS) as u32,
-            array_ns: self.answer & Self::LATENCY_MAX,
-        }
+        Pending { key: self.key, generation: self.generation, told: self.told }
     }
 }
-
-// A scenario with more is refused.
-const _: () = assert!(ARRAYS_MAX <= 1 << (u64::BITS - Entry::LATENCY_BITS));
 
 /// By time, then by key.
 impl Ord for Entry {
@@ -150,30 +159,35 @@ impl Page {
     const EMPTY: Self = Self { used: 0, slots: [NONE; WORD] };
 }
 
-/// The page in the year of a slot, and its place there.
+/// The page of a slot, and its place there.
 #[inline(always)]
 const fn place_of(slot: u64, pages: &[Page]) -> (usize, usize) {
     ((slot as usize / WORD) & (pages.len() - 1), slot as usize % WORD)
 }
 
+/// The first slot of its page.
+const fn first_of_page(slot: u64) -> u64 {
+    slot / WORD as u64 * WORD as u64
+}
+
 /// What is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct EventList {
-    /// The slots of a year, in a power of two of pages.
+    /// The slots of a year, and of one page more, in a power of two of pages.
     pages: Box<[Page]>,
-    /// How many slots there are.
-    year: u64,
     /// log2 of the nanoseconds of a slot.
     slot_bits: u32,
-    /// The slot, counted from the beginning of time, with which the year begins.
-    now: u64,
+    /// The slot, counted from the beginning of time, with which the year begins: the next event that is not in front is
+    /// in its page or a later one.
+    begins: u64,
+    /// How many slots it has. In no page two years meet, so what comes first in one is what happens first.
+    year: u64,
     entries: Vec<Entry>,
     free: u32,
     /// What happens before the year, the next one last.
     front: Vec<Entry>,
-    /// What was more than a year ahead when it came, and the slot of the first of it.
+    /// What is after it.
     far: BinaryHeap<Reverse<Entry>>,
-    far_slot: u64,
     /// Events taken out of slots since the last look at their length, and when that was.
     taken: u64,
     looked: Time,
@@ -184,7 +198,7 @@ pub(crate) struct EventList {
 
 impl Default for EventList {
     fn default() -> Self {
-        Self::new(SLOT_BITS, YEAR)
+        Self::new(SLOT_BITS, SLOTS)
     }
 }
 
@@ -192,15 +206,14 @@ impl EventList {
     fn new(slot_bits: u32, slots: usize) -> Self {
         Self {
             pages: vec![Page::EMPTY; slots / WORD].into(),
-            year: slots as u64,
             slot_bits,
-            now: 0,
+            begins: 0,
+            year: (slots - WORD) as u64,
             entries: Vec::new(),
             free: NONE,
             front: Vec::new(),
             // More than is ever so far ahead, mostly: nothing is allocated later.
             far: BinaryHeap::with_capacity(slots / 128),
-            far_slot: u64::MAX,
             taken: 0,
             looked: Time::ZERO,
             ahead: 0,
@@ -214,19 +227,19 @@ impl EventList {
         if self.free == NONE {
             self.grow();
         }
+        let slot = at.0 >> self.slot_bits;
+        if slot.wrapping_sub(self.begins) >= self.year {
+            // In parts, or each event would lie in memory for this rare way.
+            return self.put_aside(at, event.of_what(), event.told);
+        }
         let new = self.free;
-        // It is written where it stays, wherever that is linked: to make it elsewhere and copy it would stall.
         let entry = &mut self.entries[new as usize];
         self.free = entry.next;
-        *entry = Entry::new(at, event);
-        let slot = at.0 >> self.slot_bits;
-        if slot.wrapping_sub(self.now) >= self.year {
-            return self.put_aside(new, slot);
-        }
         let (page, place) = place_of(slot, &self.pages);
         let page = &mut self.pages[page];
         let first = std::mem::replace(&mut page.slots[place], new);
-        entry.next = first;
+        // It is written where it stays: to make it elsewhere and copy it would stall.
+        *entry = Entry::new(at, event, first);
         if first == NONE {
             page.used |= 1 << place;
         } else {
@@ -242,15 +255,13 @@ impl EventList {
             return Some((next.at, next.event()));
         }
         loop {
-            let (page, place) = place_of(self.now, &self.pages);
+            let (page, _) = place_of(self.begins, &self.pages);
             let page = &mut self.pages[page];
-            let rest = page.used >> place;
-            let slot = self.now + u64::from(rest.trailing_zeros());
-            if rest == 0 || slot >= self.far_slot {
+            let Some(used) = NonZeroU64::new(page.used) else {
                 self.go_on(limit)?;
                 continue;
-            }
-            let place = slot as usize % WORD;
+            };
+            let place = used.trailing_zeros() as usize;
             let taken = page.slots[place];
             let entry = &mut self.entries[taken as usize];
             let (at, event, next) = (entry.at, entry.event(), entry.next);
@@ -259,28 +270,25 @@ impl EventList {
             }
             page.slots[place] = next;
             entry.next = std::mem::replace(&mut self.free, taken);
-            self.now = slot;
             self.taken += 1;
             if next == NONE {
-                page.used &= !(1 << place);
+                page.used &= page.used - 1;
             } else if self.entries[next as usize].next != NONE {
-                self.sort_slot(slot);
+                self.sort_slot(place);
             }
             return Some((at, event));
         }
     }
 
-    /// Goes on to the next slot that holds an event, where that is not in the present page, if it happens
-    /// before `limit`.
+    /// Goes on to the next page that holds an event, if that happens before `limit`.
     #[inline(never)]
     fn go_on(&mut self, limit: Time) -> Option<()> {
-        let mut slot = self.next_used();
-        if slot >= self.far_slot {
-            slot = self.come_near(slot, limit)?;
-        }
-        let (page, place) = place_of(slot, &self.pages);
-        let next = self.pages[page].slots[place];
-        (self.entries[next as usize].at < limit).then(|| self.now = slot)
+        self.look();
+        (self.next_at() < limit).then(|| {
+            let next = self.next_used().min(self.far_slot());
+            self.begins = self.begins.max(first_of_page(next));
+            self.come_near();
+        })
     }
 
     /// Whether it pays to look ahead.
@@ -293,14 +301,15 @@ impl EventList {
     /// comes before it meanwhile, and may be none that is pending: who looks ahead is content with that. Of what is
     /// there only the one before is read.
     pub(crate) fn look_ahead(&mut self) -> Option<&Entry> {
+        let (page, _) = place_of(self.begins, &self.pages);
+        let here = first_of_page(self.begins) + u64::from(self.pages[page].used.trailing_zeros());
         let last = self.entries.get(self.seen[0] as usize);
-        let mut next = last.filter(|_| self.ahead >= self.now).map_or(NONE, |last| last.next);
+        let mut next = last.filter(|_| self.ahead >= here).map_or(NONE, |last| last.next);
         if next == NONE {
-            let last = self.ahead.max(self.now);
-            if last - self.now >= AHEAD {
+            let slot = here.max(self.ahead + 1);
+            if slot - here >= AHEAD {
                 return None;
             }
-            let slot = last + 1;
             let (page, place) = place_of(slot, &self.pages);
             let page = &self.pages[page];
             // To the end of its page at most: the next look is in the next one.
@@ -319,12 +328,12 @@ impl EventList {
     }
 
     /// When the next event happens, or never.
-    pub(crate) fn next_at(&mut self) -> Time {
+    pub(crate) fn next_at(&self) -> Time {
         if let Some(next) = self.front.last() {
             return next.at;
         }
+        let far = self.far.peek().map_or(Time::NEVER, |Reverse(first)| first.at);
         let slot = self.next_used();
-        let far = self.far.peek().map_or(Time::NEVER, |first| first.0.at);
         if slot == u64::MAX {
             return far;
         }
@@ -345,7 +354,7 @@ impl EventList {
 
     #[cold]
     fn grow(&mut self) {
-        let slots = self.year as usize;
+        let slots = self.slots();
         if ROOM * self.entries.len() >= slots {
             self.resize(self.slot_bits, 2 * slots);
         }
@@ -355,18 +364,22 @@ impl EventList {
         if self.entries.len() == self.entries.capacity() {
             self.entries.reserve_exact(self.entries.len() / 16 + WORD / 4);
         }
-        self.entries.push(Entry::new(Time::NEVER, Pending::of(Key::new(Class::Event, 0, 0))));
+        let nothing = Pending::of(Key::new(Class::Event, 0, 0));
+        self.entries.push(Entry::new(Time::NEVER, nothing, NONE));
     }
 
-    /// Moves a new event that is not of this year to those before it, or after it.
+    const fn slots(&self) -> usize {
+        self.pages.len() * WORD
+    }
+
+    /// Puts a new event that is not of this year to those before it, or after it.
     #[cold]
-    fn put_aside(&mut self, new: u32, slot: u64) {
-        let entry = self.free(new);
-        if slot < self.now {
+    fn put_aside(&mut self, at: Time, of: (Key, u32), told: Told) {
+        let entry = Entry::new(at, Pending::of_parts(of, told), NONE);
+        if at.0 >> self.slot_bits < self.begins {
             let later = self.front.partition_point(|other| *other > entry);
             self.front.insert(later, entry);
         } else {
-            self.far_slot = self.far_slot.min(slot);
             self.far.push(Reverse(entry));
         }
     }
@@ -379,53 +392,37 @@ impl EventList {
         entry
     }
 
-    /// The next slot that holds an event; none is [`u64::MAX`].
-    fn next_used(&mut self) -> u64 {
-        let (page, place) = place_of(self.now, &self.pages);
-        let rest = self.pages[page].used >> place;
-        if rest == 0 { self.next_word() } else { self.now + u64::from(rest.trailing_zeros()) }
+    /// The next slot of the year that holds an event; none is [`u64::MAX`].
+    fn next_used(&self) -> u64 {
+        let first = first_of_page(self.begins);
+        let mut pages = (first..).step_by(WORD).take(self.pages.len());
+        let used = |slot: u64| self.pages[place_of(slot, &self.pages).0].used;
+        let found = pages.find(|slot| used(*slot) != 0);
+        found.map_or(u64::MAX, |slot| slot + u64::from(used(slot).trailing_zeros()))
     }
 
-    /// The same where it is not in the page of the present one.
-    fn next_word(&mut self) -> u64 {
-        self.look();
-        let words = self.pages.len() as u64;
-        let first = self.now / WORD as u64;
-        let mut all =
-            (first..=first + words).map(|word| (word, self.pages[(word % words) as usize].used));
-        let begins = self.now % WORD as u64;
-        let later = all.next().map(|(word, bits)| (word, bits >> begins << begins));
-        let found = later.into_iter().chain(all).find(|(_, bits)| *bits != 0);
-        found.map_or(u64::MAX, |(word, bits)| word * WORD as u64 + u64::from(bits.trailing_zeros()))
-    }
-
-    /// Goes on with what was more than a year ahead, where that is next and happens before `limit`: the next
-    /// slot that holds an event. `slot` is that of this year.
-    #[cold]
-    fn come_near(&mut self, mut slot: u64, limit: Time) -> Option<u64> {
-        while slot >= self.far_slot {
-            if slot == u64::MAX {
-                self.far.peek().filter(|Reverse(first)| first.at < limit)?;
-                self.now = self.far_slot;
-            }
-            while self.far_slot - self.now < self.year
-                && let Some(Reverse(first)) = self.far.pop()
-            {
-                self.push(first.at, first.event());
-                let next = self.far.peek();
-                self.far_slot = next.map_or(u64::MAX, |next| next.0.at.0 >> self.slot_bits);
-            }
-            slot = self.next_used();
+    /// Takes in what was after the year and is in it now.
+    fn come_near(&mut self) {
+        while self.far_slot() - self.begins < self.year
+            && let Some(Reverse(first)) = self.far.pop()
+        {
+            self.push(first.at, first.event());
         }
-        Some(slot)
     }
 
-    /// Brings what is left of a slot to the front: more than one, of which the next is not known.
+    /// The slot of the first event after the year; none is [`u64::MAX`].
+    fn far_slot(&self) -> u64 {
+        self.far.peek().map_or(u64::MAX, |Reverse(first)| first.at.0 >> self.slot_bits)
+    }
+
+    /// Brings what is left of a slot of the first page to the front: more than one, of which the next is not known.
     #[cold]
-    fn sort_slot(&mut self, slot: u64) {
+    fn sort_slot(&mut self, place: usize) {
+        let slot = first_of_page(self.begins) + place as u64;
         self.empty(slot);
         self.front.sort_unstable_by(|one, other| other.cmp(one));
-        self.now = slot + 1;
+        self.begins = slot + 1;
+        self.come_near();
         self.look();
     }
 
@@ -451,14 +448,14 @@ impl EventList {
         if self.taken < self.entries.len().max(WORD) as u64 {
             return;
         }
-        let here = Time(self.now << self.slot_bits);
+        let here = Time(self.begins << self.slot_bits);
         let gap_ns = (here - self.looked) / self.taken;
         (self.taken, self.looked) = (0, here);
         let pending = self.entries.len() + self.far.len();
-        let slots = (ROOM * pending).next_power_of_two().max(YEAR);
+        let slots = (ROOM * pending).next_power_of_two().max(SLOTS);
         let wanted_ns = (gap_ns / 2).max(gap_ns.saturating_mul(4 * pending as u64) / slots as u64);
         let is_right = (wanted_ns / 2..=3 * wanted_ns).contains(&(1 << self.slot_bits));
-        let is_enough = (slots..=4 * slots).contains(&(self.year as usize));
+        let is_enough = (slots..=4 * slots).contains(&self.slots());
         match (wanted_ns + wanted_ns / 2).checked_ilog2().filter(|_| !is_right) {
             Some(slot_bits) => self.resize(slot_bits, slots),
             None if !is_enough => self.resize(self.slot_bits, slots),
@@ -471,13 +468,13 @@ impl EventList {
         let mut all: Vec<_> = std::mem::take(&mut self.far).into_iter().map(|far| far.0).collect();
         let mut front = std::mem::take(&mut self.front);
         front.shrink_to(WORD);
-        let begins = self.now << self.slot_bits;
-        (0..self.year).for_each(|slot| self.empty(slot));
+        let begins = self.begins << self.slot_bits;
+        (0..self.slots() as u64).for_each(|slot| self.empty(slot));
         all.append(&mut self.front);
         // What is in front already stays before the year.
         let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };
-        let now = begins.saturating_add(whole) >> slot_bits;
-        *self = Self { now, front, looked: self.looked, ..Self::new(slot_bits, slots) };
+        let begins = begins.saturating_add(whole) >> slot_bits;
+        *self = Self { begins, front, looked: self.looked, ..Self::new(slot_bits, slots) };
         all.into_iter().for_each(|entry| self.push(entry.at, entry.event()));
     }
 }

@@ -21,8 +21,6 @@ pub(crate) struct Blocks {
     pub(crate) touched: Vec<VdiskId>,
     /// I/Os that ended with a command, and that are to be told.
     ended: VecDeque<Output>,
-    /// What was told last.
-    told: Option<Output>,
     /// Disks that are copied, and what is to be sent because of that.
     pub(crate) copies: Vec<Copy>,
     pub(crate) requests: VecDeque<Request>,
@@ -54,7 +52,6 @@ impl Blocks {
                 caches: caches.collect(),
                 touched: Vec::new(),
                 ended: VecDeque::new(),
-                told: None,
                 copies: Vec::new(),
                 requests: VecDeque::new(),
             })
@@ -97,14 +94,13 @@ impl Blocks {
     }
 
     /// Takes what is to be told next, of what ended here and of what is `left` of what the engine said;
-    /// of a command that ended, its I/Os. `false` when there is nothing.
-    pub(crate) fn take(&mut self, now: Time, left: &mut Outputs) -> bool {
-        self.told = loop {
+    /// of a command that ended, its I/Os. `None` when there is nothing.
+    pub(crate) fn take(&mut self, now: Time, left: &mut Outputs) -> Option<Output> {
+        loop {
             if let Some(ended) = self.ended.pop_front() {
-                break Some(ended);
+                return Some(ended);
             }
-            let output = left.pop().copied();
-            let output = match output {
+            let output = match left.pop() {
                 Some(Output::Complete { request, vdisk, tag, status }) => {
                     match self.ended(now, (vdisk, tag, status)) {
                         Some((vdisk, tag, status)) => {
@@ -125,10 +121,9 @@ impl Blocks {
                     self.ended.extend(ended.map(told));
                     self.touched.push(vdisk);
                 }
-                other => break other,
+                other => return other,
             }
-        };
-        self.told.is_some()
+        }
     }
 
     /// What the end of a command is of a guest's: nothing where a copy has more to do for it, or it was the data
@@ -174,10 +169,5 @@ impl Blocks {
     pub(crate) fn copied(&mut self) -> Option<VdiskId> {
         let mut copies = self.copies.iter_mut();
         copies.find_map(|copy| copy.has_just_ended().then_some(copy.from))
-    }
-
-    /// What was taken last.
-    pub(crate) const fn told(&self) -> Option<&Output> {
-        self.told.as_ref()
     }
 }

@@ -17,7 +17,7 @@ use scenario::{CopyConfig, DownBy, DownPaths, Face};
 
 use crate::{
     Watch,
-    events::{EventList, Pending},
+    events::{EventList, Pending, Told},
     fault::{Faults, gone},
     guest::Blocks,
     key::{Class, Key, Tag},
@@ -140,11 +140,12 @@ impl Driver {
     /// Sends a command to its array, which says when it will answer.
     #[inline(always)]
     fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
-        let (array, command) = self.command(sent);
+        let place @ Place { array, .. } = self.targets[sent.vdisk.index()];
         let Some(here) = outside.arrays.get_mut(array as usize) else {
+            let command = self.command(place, sent);
             return outside.post.command(array, self.host, sent.io, command);
         };
-        let answer = here.dispatch(at, command);
+        let answer = here.dispatch(at, self.command(place, sent));
         outside.events.push(answer.at, Pending::answer(self.done, sent.io, array, answer));
     }
 
@@ -157,7 +158,8 @@ impl Driver {
         carried: Carried,
         outside: &mut Outside<W>,
     ) {
-        let (array, command) = self.command(sent);
+        let place @ Place { array, .. } = self.targets[sent.vdisk.index()];
+        let command = self.command(place, sent);
         let Some(here) = outside.arrays.get_mut(array as usize) else {
             outside.post.command(array, self.host, sent.io, command);
             return outside.post.carry_last(carried);
@@ -176,14 +178,13 @@ impl Driver {
         }
     }
 
-    /// A command as its array knows it, and the array.
+    /// A command from a virtual disk that is there, as its array knows it.
     #[inline(always)]
-    fn command(&self, sent: Dispatch) -> (u32, Command) {
-        let Place { array, volume, begins, .. } = self.targets[sent.vdisk.index()];
-        let host = self.index as u32;
-        let path = u32::from(sent.path.0);
-        let block = begins + u64::from(sent.block);
-        (array, Command { volume, host, path, op: sent.op, block, bytes: sent.bytes })
+    fn command(&self, at: Place, sent: Dispatch) -> Command {
+        let Dispatch { path, op, block, bytes, .. } = sent;
+        let (host, path) = (self.index as u32, u32::from(path.0));
+        let block = at.begins + u64::from(block);
+        Command { volume: at.volume, host, path, op, block, bytes }
     }
 }
 
@@ -191,18 +192,18 @@ impl<W> Outside<W> {
     /// An answer leaves its array: what its host hears.
     #[inline(always)]
     pub(crate) fn leave_array(&mut self, event: Pending) -> Input {
-        let (io, status) = (event.io(), event.key.status());
+        let status = event.key.status();
         if self.post.tells_ends {
-            self.tell_end(event.array, status);
+            self.tell_end(event.told, status);
         }
-        Input::Done { io, status, array_ns: event.array_ns }
+        Input::Done { io: event.io(), status, array_ns: event.told.array_ns() }
     }
 
     #[cold]
-    fn tell_end(&mut self, array: u32, status: Status) {
-        match self.arrays.get_mut(array as usize) {
+    fn tell_end(&mut self, told: Told, status: Status) {
+        match self.arrays.get_mut(told.array() as usize) {
             Some(array) => array.done(status),
-            None => self.post.done(array, status),
+            None => self.post.done(told.array(), status),
         }
     }
 
@@ -276,7 +277,7 @@ impl Host {
     }
 
     /// Hands an input over. Commands that follow from it are on their way to the arrays then, and
-    /// the rest is in [`Host::next_left`].
+    /// the rest is in [`Host::next_ended`] and [`Host::next_left`].
     #[inline(always)]
     pub(crate) fn handle<W: Watch>(
         &mut self,
@@ -338,6 +339,19 @@ impl Host {
         }
     }
 
+    /// The virtual disk, the tag and the status of the I/O whose end is the next thing that is left to do. Where it is
+    /// something else, [`Host::next_left`] has it.
+    #[inline(always)]
+    pub(crate) fn next_ended(&mut self) -> Option<(VdiskId, Tag, Status)> {
+        let left = &mut self.driver.left;
+        let Some(&Output::Complete { vdisk, tag, status, .. }) = left.first() else { return None };
+        if !self.is_plain {
+            return None;
+        }
+        left.drop_first();
+        Some((vdisk, Tag(tag), status))
+    }
+
     /// The next thing that is left to do: what the engine decided, and then what a device that was
     /// silent was sent.
     #[inline(always)]
@@ -345,22 +359,22 @@ impl Host {
         &mut self,
         at: Time,
         outside: &mut Outside<W>,
-    ) -> Option<&Output> {
-        if !self.is_plain {
-            return self.next_but_plain(at, outside);
+    ) -> Option<Output> {
+        if self.is_plain && self.driver.left.first().is_none() {
+            return None;
         }
-        self.driver.left.pop()
+        self.next_rarely(at, outside)
     }
 
     #[cold]
-    fn next_but_plain<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<&Output> {
-        if self.driver.left.is_empty() {
+    fn next_rarely<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<Output> {
+        if self.driver.left.first().is_none() {
             let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
             resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
         }
         while let Some(blocks) = &mut self.blocks {
-            if blocks.take(at, &mut self.driver.left) {
-                return self.blocks.as_ref().and_then(|blocks| blocks.told());
+            if let Some(output) = blocks.take(at, &mut self.driver.left) {
+                return Some(output);
             }
             if let Some(request) = blocks.requests.pop_front() {
                 self.submit(at, request, outside);

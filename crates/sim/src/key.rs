@@ -76,9 +76,18 @@ impl Key {
         self.0 >> Self::CLASS_SHIFT << Self::CLASS_SHIFT | (host as u64) << Self::HOST_SHIFT
     }
 
+    /// The host that an answer comes to; `None` of anything else.
+    #[inline(always)]
+    pub(crate) const fn answered(self) -> Option<usize> {
+        const HOSTS: u32 = 1 << (Key::CLASS_SHIFT - Key::HOST_SHIFT);
+        let host = ((self.0 >> Self::HOST_SHIFT) as u32).wrapping_sub(Class::Done as u32 * HOSTS);
+        if host < HOSTS { Some(host as usize) } else { None }
+    }
+
+    /// Whether an answer says that its command ended well.
     #[inline]
-    pub(crate) const fn is(self, class: Class) -> bool {
-        self.0 >> Self::CLASS_SHIFT == class as u64
+    pub(crate) const fn is_good(self) -> bool {
+        self.0 & ((1 << Self::IO_SHIFT) - 1) == Status::Good.code() as u64
     }
 
     #[inline]
@@ -113,17 +122,8 @@ impl Key {
         ((self.0 & ((1 << Self::HOST_SHIFT) - 1)) >> Self::IO_SHIFT) as u32
     }
 
-    #[inline]
     pub(crate) const fn status(self) -> Status {
-        match self.0 & ((1 << Self::IO_SHIFT) - 1) {
-            0 => Status::Good,
-            code => Self::rare_status(code as usize),
-        }
-    }
-
-    #[cold]
-    const fn rare_status(code: usize) -> Status {
-        Self::STATUSES[code]
+        Self::STATUSES[(self.0 & ((1 << Self::IO_SHIFT) - 1)) as usize]
     }
 }
 

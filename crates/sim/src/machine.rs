@@ -17,7 +17,7 @@ use scenario::{DownBy, Face, Scenario, Window, Workload};
 use crate::{
     Watch,
     copy::CopyEnd,
-    events::{EventList, Pending},
+    events::{EventList, Pending, Told},
     host::{Host, Outside, Place},
     key::{Class, Key, Tag},
     nexuses::Nexuses,
@@ -224,9 +224,9 @@ impl<'a, W: Watch> Machine<'a, W> {
             }
             self.outside.watch.before(at);
             let turn = &mut self.outside.post.turn;
-            if event.key.is(Class::Done) {
+            if let Some(host) = event.key.answered() {
                 *turn = (at, event.key);
-                self.done(at, event);
+                self.done(at, host, event);
             } else {
                 // It may be due to another one at this instant whose key is higher.
                 *turn = (at, event.key).max(*turn);
@@ -274,12 +274,11 @@ impl<'a, W: Watch> Machine<'a, W> {
 
     /// The array answered.
     #[inline(always)]
-    fn done(&mut self, at: Time, event: Pending) {
-        let index = event.key.host();
+    fn done(&mut self, at: Time, index: usize, event: Pending) {
         let (host, rest) = self.apart(index);
-        if host.looks_at_answers() {
+        if host.looks_at_answers() || !event.key.is_good() {
             // In parts, or each event would lie in memory for this rare way.
-            return self.done_in_turn(at, event.of_what(), event.told());
+            return self.done_in_turn(at, event.of_what(), event.told);
         }
         let input = rest.outside.leave_array(event);
         if host.answer(at, input, rest.outside)
@@ -289,9 +288,9 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    /// The same where answers are looked at, with all others that come to the host at this instant by a nexus.
+    /// The same of a command that did not end well, or where answers are looked at, with all others that come to the host at this instant by a nexus.
     #[cold]
-    fn done_in_turn(&mut self, at: Time, of: (Key, u32), told: (u32, u64)) {
+    fn done_in_turn(&mut self, at: Time, of: (Key, u32), told: Told) {
         let first = Pending::of_parts(of, told);
         let Self { hosts, outside: Outside { events, .. }, .. } = self;
         let of = (Class::Done, first.key.host());
@@ -462,18 +461,24 @@ impl<W: Watch> Rest<'_, W> {
     #[inline(always)]
     fn drain(self, host: &mut Host, index: usize, at: Time) -> Option<(usize, model::Io)> {
         let Self { players, outside, log, spans, ios } = self;
-        while let Some(output) = host.next_left(at, outside) {
-            let Output::Complete { vdisk, tag, status, .. } = *output else {
-                let output = *output;
-                let event = host.follow(at, output, outside).filter(|_| host.logged < LOG_MAX);
-                if let Some(what) = event.map(Logged::Event) {
-                    host.logged += 1;
-                    log.push(LogLine { at, host: host.index, what });
-                }
-                continue;
+        loop {
+            let (vdisk, tag, status) = match host.next_ended() {
+                Some(ended) => ended,
+                None => match host.next_left(at, outside) {
+                    Some(Output::Complete { vdisk, tag, status, .. }) => (vdisk, Tag(tag), status),
+                    Some(output) => {
+                        let event = host.follow(at, output, outside);
+                        if let Some(what) = event.filter(|_| host.logged < LOG_MAX) {
+                            host.logged += 1;
+                            let what = Logged::Event(what);
+                            log.push(LogLine { at, host: host.index, what });
+                        }
+                        continue;
+                    }
+                    None => break,
+                },
             };
             *ios += 1;
-            let tag = Tag(tag);
             let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
             if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
                 outside.retry_later(at, index, id, tag);
