@@ -84,56 +84,6 @@ impl Stack {
         self.pump(id, out);
     }
 
-    /// Gives free slots of a device to what waits for them.
-    pub(crate) fn pump(&mut self, id: DeviceId, out: &mut impl Sink) {
-        while self.give_slot(id, out) {}
-    }
-
-    /// The same where one slot is likely to be free, and no more.
-    #[inline(always)]
-    fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
-        if self.give_slot(id, out) {
-            self.pump(id, &mut out.again());
-        }
-    }
-
-    /// Gives a free slot of a device to the command whose turn it is: onto a path, and through the
-    /// adapter if it has room. `true` when another one may go.
-    #[inline(always)]
-    fn give_slot(&mut self, id: DeviceId, out: &mut impl Sink) -> bool {
-        let now = self.now;
-        let device = &mut self.devices[id.index()];
-        if !device.has_free_slot() {
-            return false;
-        }
-        let ios: &mut [Io] = &mut self.ios;
-        let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
-            self.wake_for_limit(id);
-            return false;
-        };
-        let record = &mut ios[io as usize];
-        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-        vdisk.take_slot(now);
-        if device.take_slot(vdisk.contender) {
-            device.refresh_depth(id, now, &mut out.again());
-        }
-        let chosen = device.selector.choose(&mut self.paths, now, record);
-        let path = &mut self.paths[chosen.index()];
-        let adapter = &mut self.adapters[path.adapter.index()];
-        (record.path, record.since) = (chosen.0, now);
-        let (needs_watch, goes_on) = (device.needs_watch, device.has_free_slot());
-        let is_cut = path.enter(ios, io, now)
-            && adapter.enter(ios, io, now)
-            && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
-        if is_cut {
-            self.send_pieces(io, &mut out.again());
-        }
-        if needs_watch {
-            self.watch(id);
-        }
-        goes_on
-    }
-
     /// The driver answered a command.
     #[inline(always)]
     pub(crate) fn done(
@@ -182,10 +132,19 @@ impl Stack {
         if opens {
             self.open_gates(depth_changed, device, path, &mut out.again());
         }
-        self.fill(device, out);
-        match next {
-            Some(next) => self.let_in(vdisk, device, next, out),
-            None => self.open_guest(vdisk, &mut out.again()),
+        let mut dispatcher = self.dispatcher(device);
+        if let Some(left) = dispatcher.give_slot(out) {
+            self.pump_on(device, left, &mut out.again());
+            dispatcher = self.dispatcher(device);
+        }
+        let Some(Next { entrant, ring }) = next else {
+            return self.open_guest(vdisk, &mut out.again());
+        };
+        if entrant.io != NONE && dispatcher.line_up(entrant) {
+            self.start(device, &mut out.again());
+        }
+        if let Some(ring) = ring {
+            self.open_ring(ring, &mut out.again());
         }
     }
 
@@ -221,27 +180,17 @@ impl Stack {
     pub(crate) fn open_guest(&mut self, freed: VdiskId, out: &mut impl Sink) {
         let vdisk = &mut self.vdisks[freed.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
-        let next = vdisk.let_in(freed, ring, &self.ios, self.now);
+        let Next { entrant, ring } = vdisk.let_in(freed, ring, &self.ios, self.now);
         let device = vdisk.device;
-        self.let_in(freed, device, next, out);
-    }
-
-    /// What enters lines up for the device, and disks that wait for the ring have their turns.
-    #[inline(always)]
-    fn let_in(&mut self, freed: VdiskId, id: DeviceId, next: Next, out: &mut impl Sink) {
-        let Next { entrant, ring_is_wanted } = next;
-        if entrant.io != NONE {
-            let device = &mut self.devices[id.index()];
-            device.line_up(&mut self.worlds, &mut self.ios, entrant, self.now);
-            if device.is_wanted() {
-                self.start(id, &mut out.again());
-            }
+        if entrant.io != NONE && self.dispatcher(device).line_up(entrant) {
+            self.start(device, out);
         }
-        if ring_is_wanted {
-            self.open_ring(self.vdisks[freed.index()].vscsi, &mut out.again());
+        if let Some(ring) = ring {
+            self.open_ring(ring, out);
         }
     }
 
+    /// Disks that wait for the ring have their turns.
     fn open_ring(&mut self, id: VscsiId, out: &mut impl Sink) {
         loop {
             let ring = &mut self.vscsi[id.index()];

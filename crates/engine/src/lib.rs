@@ -21,6 +21,7 @@ mod check;
 pub mod codec;
 mod config;
 mod device;
+mod dispatcher;
 mod engine;
 mod error;
 mod flow;

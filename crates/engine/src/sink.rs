@@ -126,7 +126,7 @@ mod tests {
                 let output = Some(Output::Reset { device: DeviceId(id) });
                 assert_eq!((outputs.first().copied(), outputs.pop()), (output, output));
             }
-            assert_eq!((outputs.first(), outputs.pop()), (None, None));
+            assert_eq!((outputs.first().copied(), outputs.pop()), (None, None));
             told += count;
         }
     }

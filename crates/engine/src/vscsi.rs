@@ -112,8 +112,8 @@ pub(crate) struct Entrant {
 pub(crate) struct Next {
     /// The command that enters, or [`NONE`].
     pub(crate) entrant: Entrant,
-    /// Whether disks wait for a slot of the ring.
-    pub(crate) ring_is_wanted: bool,
+    /// The ring, where disks wait for a slot of it.
+    pub(crate) ring: Option<VscsiId>,
 }
 
 impl Vdisk {
@@ -237,7 +237,8 @@ impl Vdisk {
         self.counters.guest_queued.leave(now);
         self.counters.queued.enter(now);
         self.inside.pass_on(seat, entrant.io);
-        Next { entrant, ring_is_wanted: self.may_wait_for_ring(id, ring) }
+        let waits = self.may_wait_for_ring(id, ring);
+        Next { entrant, ring: waits.then_some(self.vscsi) }
     }
 
     /// The next one in the guest's queue enters, if there is one and nothing holds it. `id` is the disk's own.
@@ -250,7 +251,8 @@ impl Vdisk {
 
     fn next(&mut self, id: VdiskId, ring: &mut Vscsi, entrant: Entrant) -> Next {
         let waits = self.may_wait_for_ring(id, ring);
-        Next { entrant, ring_is_wanted: waits || !ring.waiting.is_empty() }
+        let is_wanted = waits || !ring.waiting.is_empty();
+        Next { entrant, ring: is_wanted.then_some(self.vscsi) }
     }
 
     /// A command takes a slot of the device.

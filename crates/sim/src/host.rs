@@ -78,6 +78,14 @@ pub(crate) struct Host {
     pub(crate) logged: usize,
 }
 
+/// What is left to do for others of what an engine decided.
+pub(crate) enum Left {
+    /// The I/O of that disk and tag ended so.
+    Ended(VdiskId, Tag, Status),
+    /// It is to be logged.
+    Event(Event),
+}
+
 /// Where a virtual disk is.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -277,7 +285,7 @@ impl Host {
     }
 
     /// Hands an input over. Commands that follow from it are on their way to the arrays then, and
-    /// the rest is in [`Host::next_ended`] and [`Host::next_left`].
+    /// the rest is in [`Host::next_left`].
     #[inline(always)]
     pub(crate) fn handle<W: Watch>(
         &mut self,
@@ -339,35 +347,52 @@ impl Host {
         }
     }
 
-    /// The virtual disk, the tag and the status of the I/O whose end is the next thing that is left to do. Where it is
-    /// something else, [`Host::next_left`] has it.
-    #[inline(always)]
-    pub(crate) fn next_ended(&mut self) -> Option<(VdiskId, Tag, Status)> {
-        let left = &mut self.driver.left;
-        let Some(&Output::Complete { vdisk, tag, status, .. }) = left.first() else { return None };
-        if !self.is_plain {
-            return None;
-        }
-        left.drop_first();
-        Some((vdisk, Tag(tag), status))
-    }
-
-    /// The next thing that is left to do: what the engine decided, and then what a device that was
-    /// silent was sent.
+    /// The next thing that is left to do for others, when all before it is done.
     #[inline(always)]
     pub(crate) fn next_left<W: Watch>(
         &mut self,
         at: Time,
         outside: &mut Outside<W>,
-    ) -> Option<Output> {
-        if self.is_plain && self.driver.left.first().is_none() {
-            return None;
+    ) -> Option<Left> {
+        if self.is_plain {
+            let left = &mut self.driver.left;
+            match left.first() {
+                None => return None,
+                Some(&Output::Complete { vdisk, tag, status, .. }) => {
+                    left.drop_first();
+                    return Some(Left::Ended(vdisk, Tag(tag), status));
+                }
+                Some(_) => {}
+            }
         }
         self.next_rarely(at, outside)
     }
 
     #[cold]
-    fn next_rarely<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<Output> {
+    fn next_rarely<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<Left> {
+        loop {
+            let next = match self.is_plain {
+                true => self.driver.left.pop(),
+                false => self.next_but_plain(at, outside),
+            };
+            match next? {
+                Output::Complete { vdisk, tag, status, .. } => {
+                    return Some(Left::Ended(vdisk, Tag(tag), status));
+                }
+                Output::Event(event) => return Some(Left::Event(event)),
+                Output::Dispatch(command) => {
+                    if !self.withhold(at, command, outside) {
+                        self.send(at, command, outside);
+                    }
+                }
+                Output::Cancel { io, .. } => self.let_go(at, io, outside),
+                Output::Reset { device } => self.reset(at, Some(device), outside),
+            }
+        }
+    }
+
+    /// What the engine decided, and then what a device that was silent was sent.
+    fn next_but_plain<W: Watch>(&mut self, at: Time, outside: &mut Outside<W>) -> Option<Output> {
         if self.driver.left.first().is_none() {
             let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
             resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
@@ -493,28 +518,6 @@ impl Host {
     #[inline(always)]
     pub(crate) const fn is_plain(&self) -> bool {
         self.is_plain
-    }
-
-    /// Does what the engine decided, where that is no completion; what is to be logged of it.
-    #[cold]
-    pub(crate) fn follow<W: Watch>(
-        &mut self,
-        at: Time,
-        output: Output,
-        outside: &mut Outside<W>,
-    ) -> Option<Event> {
-        match output {
-            Output::Dispatch(command) => {
-                if !self.withhold(at, command, outside) {
-                    self.send(at, command, outside);
-                }
-            }
-            Output::Cancel { io, .. } => self.let_go(at, io, outside),
-            Output::Reset { device } => self.reset(at, Some(device), outside),
-            Output::Event(event) => return Some(event),
-            Output::Complete { .. } => {}
-        }
-        None
     }
 
     /// Sends a command by its nexus, where that has room for it.

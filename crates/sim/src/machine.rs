@@ -10,7 +10,7 @@
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
 use counters::{DeviceId, HostSnapshot, PathId, Status, Time, VdiskId};
-use engine::{Event, Input, Output, Request};
+use engine::{Event, Input, Request};
 use model::{Aside, PolicyWait, Switches};
 use scenario::{DownBy, Face, Scenario, Window, Workload};
 
@@ -18,7 +18,7 @@ use crate::{
     Watch,
     copy::CopyEnd,
     events::{EventList, Pending, Told},
-    host::{Host, Outside, Place},
+    host::{Host, Left, Outside, Place},
     key::{Class, Key, Tag},
     nexuses::Nexuses,
     post::Post,
@@ -461,22 +461,15 @@ impl<W: Watch> Rest<'_, W> {
     #[inline(always)]
     fn drain(self, host: &mut Host, index: usize, at: Time) -> Option<(usize, model::Io)> {
         let Self { players, outside, log, spans, ios } = self;
-        loop {
-            let (vdisk, tag, status) = match host.next_ended() {
-                Some(ended) => ended,
-                None => match host.next_left(at, outside) {
-                    Some(Output::Complete { vdisk, tag, status, .. }) => (vdisk, Tag(tag), status),
-                    Some(output) => {
-                        let event = host.follow(at, output, outside);
-                        if let Some(what) = event.filter(|_| host.logged < LOG_MAX) {
-                            host.logged += 1;
-                            let what = Logged::Event(what);
-                            log.push(LogLine { at, host: host.index, what });
-                        }
-                        continue;
-                    }
-                    None => break,
-                },
+        while let Some(left) = host.next_left(at, outside) {
+            let (vdisk, tag, status) = match left {
+                Left::Ended(vdisk, tag, status) => (vdisk, tag, status),
+                Left::Event(event) if host.logged < LOG_MAX => {
+                    host.logged += 1;
+                    log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
+                    continue;
+                }
+                Left::Event(_) => continue,
             };
             *ios += 1;
             let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
