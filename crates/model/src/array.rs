@@ -61,6 +61,11 @@ impl Parts {
     }
 }
 
+/// Whether a command reserves a volume or releases it.
+const fn locks(op: Op) -> bool {
+    matches!(op, Op::Reserve | Op::Release)
+}
+
 /// A storage array and the fabric to it.
 #[derive(Clone, Debug)]
 pub struct Array {
@@ -169,7 +174,11 @@ impl Array {
     /// When the array has no such volume and any is reserved, or has a policy or a limit.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
-        self.take(now, Parts::of(command), &Carried::NOTHING)
+        let parts = Parts::of(command);
+        if self.is_open && !locks(command.op) {
+            return self.take::<true>(now, parts, &Carried::NOTHING);
+        }
+        self.dispatch_carried(now, parts.command(), &Carried::NOTHING)
     }
 
     /// The same with what its host's end of the way adds.
@@ -178,16 +187,18 @@ impl Array {
     /// When the array has no such volume.
     #[cold]
     pub fn dispatch_carried(&mut self, now: Time, command: Command, carried: &Carried) -> Answer {
-        self.take(now, Parts::of(command), carried)
+        self.take::<false>(now, Parts::of(command), carried)
     }
 
+    /// `PLAIN` is a command that reserves and releases nothing, to an array that is open: what the others need is not
+    /// asked then.
     #[inline(always)]
-    fn take(&mut self, now: Time, parts: Parts, carried: &Carried) -> Answer {
+    fn take<const PLAIN: bool>(&mut self, now: Time, parts: Parts, carried: &Carried) -> Answer {
         let (_, host, _) = parts.from;
         let (volume, (op, _, bytes)) = (parts.from.0, parts.what);
         let arrive = now + self.fabric.out_ns;
         let mut at = 0;
-        if !self.is_open {
+        if !PLAIN && !self.is_open {
             match self.enter(arrive, &parts.command(), carried.follows) {
                 Ok(port) => at = port,
                 Err((at, status)) => return Answer { at, status, array_ns: 0 },
@@ -213,10 +224,10 @@ impl Array {
         };
         let transfer = self.fabric.transfer(arrive, at, (op, bytes), carried);
         let mut done = served + transfer.total_ns;
-        if matches!(op, Op::Reserve | Op::Release) {
+        if !PLAIN && locks(op) {
             self.lock(volume, op, host, (arrive, done));
         }
-        if !self.is_open {
+        if !PLAIN && !self.is_open {
             done = self.leave(at, &parts.command(), arrive, done);
         }
         Answer {

@@ -159,10 +159,9 @@ impl Page {
     const EMPTY: Self = Self { used: 0, slots: [NONE; WORD] };
 }
 
-/// The page of a slot, and its place there.
-#[inline(always)]
-const fn place_of(slot: u64, pages: &[Page]) -> (usize, usize) {
-    ((slot as usize / WORD) & (pages.len() - 1), slot as usize % WORD)
+/// Slots that are in a page, and which of them each is.
+const fn place_of(slot: u64) -> usize {
+    slot as usize % WORD
 }
 
 /// The first slot of its page.
@@ -175,11 +174,15 @@ const fn first_of_page(slot: u64) -> u64 {
 pub(crate) struct EventList {
     /// The slots of a year, and of one page more, in a power of two of pages.
     pages: Box<[Page]>,
+    /// All bits of the number of a page.
+    page_mask: usize,
     /// log2 of the nanoseconds of a slot.
     slot_bits: u32,
     /// The slot, counted from the beginning of time, with which the year begins: the next event that is not in front is
     /// in its page or a later one.
     begins: u64,
+    /// Its page.
+    first_page: usize,
     /// How many slots it has. In no page two years meet, so what comes first in one is what happens first.
     year: u64,
     entries: Vec<Entry>,
@@ -206,8 +209,10 @@ impl EventList {
     fn new(slot_bits: u32, slots: usize) -> Self {
         Self {
             pages: vec![Page::EMPTY; slots / WORD].into(),
+            page_mask: slots / WORD - 1,
             slot_bits,
             begins: 0,
+            first_page: 0,
             year: (slots - WORD) as u64,
             entries: Vec::new(),
             free: NONE,
@@ -232,10 +237,9 @@ impl EventList {
             // In parts, or each event would lie in memory for this rare way.
             return self.put_aside(at, event.of_what(), event.told);
         }
-        let new = self.free;
+        let (page, place, new) = (self.page_of(slot), place_of(slot), self.free);
         let entry = &mut self.entries[new as usize];
         self.free = entry.next;
-        let (page, place) = place_of(slot, &self.pages);
         let page = &mut self.pages[page];
         let first = std::mem::replace(&mut page.slots[place], new);
         // It is written where it stays: to make it elsewhere and copy it would stall.
@@ -255,8 +259,7 @@ impl EventList {
             return Some((next.at, next.event()));
         }
         loop {
-            let (page, _) = place_of(self.begins, &self.pages);
-            let page = &mut self.pages[page];
+            let page = &mut self.pages[self.first_page];
             let Some(used) = NonZeroU64::new(page.used) else {
                 self.go_on(limit)?;
                 continue;
@@ -286,9 +289,20 @@ impl EventList {
         self.look();
         (self.next_at() < limit).then(|| {
             let next = self.next_used().min(self.far_slot());
-            self.begins = self.begins.max(first_of_page(next));
-            self.come_near();
+            self.begin_with(self.begins.max(first_of_page(next)));
         })
+    }
+
+    /// The year begins with a slot.
+    fn begin_with(&mut self, slot: u64) {
+        (self.begins, self.first_page) = (slot, self.page_of(slot));
+        self.come_near();
+    }
+
+    /// The page of a slot.
+    #[inline(always)]
+    const fn page_of(&self, slot: u64) -> usize {
+        slot as usize / WORD & self.page_mask
     }
 
     /// Whether it pays to look ahead.
@@ -301,8 +315,8 @@ impl EventList {
     /// comes before it meanwhile, and may be none that is pending: who looks ahead is content with that. Of what is
     /// there only the one before is read.
     pub(crate) fn look_ahead(&mut self) -> Option<&Entry> {
-        let (page, _) = place_of(self.begins, &self.pages);
-        let here = first_of_page(self.begins) + u64::from(self.pages[page].used.trailing_zeros());
+        let first = &self.pages[self.first_page];
+        let here = first_of_page(self.begins) + u64::from(first.used.trailing_zeros());
         let last = self.entries.get(self.seen[0] as usize);
         let mut next = last.filter(|_| self.ahead >= here).map_or(NONE, |last| last.next);
         if next == NONE {
@@ -310,8 +324,7 @@ impl EventList {
             if slot - here >= AHEAD {
                 return None;
             }
-            let (page, place) = place_of(slot, &self.pages);
-            let page = &self.pages[page];
+            let (page, place) = (&self.pages[self.page_of(slot)], place_of(slot));
             // To the end of its page at most: the next look is in the next one.
             let empty = (page.used >> place).trailing_zeros().min((WORD - 1 - place) as u32);
             self.ahead = slot + u64::from(empty);
@@ -337,8 +350,8 @@ impl EventList {
         if slot == u64::MAX {
             return far;
         }
-        let (page, place) = place_of(slot, &self.pages);
-        self.entries[self.pages[page].slots[place] as usize].at.min(far)
+        let next = self.pages[self.page_of(slot)].slots[place_of(slot)];
+        self.entries[next as usize].at.min(far)
     }
 
     /// The first event of a slot stays first where another one came before it, if it happens first.
@@ -396,7 +409,7 @@ impl EventList {
     fn next_used(&self) -> u64 {
         let first = first_of_page(self.begins);
         let mut pages = (first..).step_by(WORD).take(self.pages.len());
-        let used = |slot: u64| self.pages[place_of(slot, &self.pages).0].used;
+        let used = |slot: u64| self.pages[self.page_of(slot)].used;
         let found = pages.find(|slot| used(*slot) != 0);
         found.map_or(u64::MAX, |slot| slot + u64::from(used(slot).trailing_zeros()))
     }
@@ -421,14 +434,13 @@ impl EventList {
         let slot = first_of_page(self.begins) + place as u64;
         self.empty(slot);
         self.front.sort_unstable_by(|one, other| other.cmp(one));
-        self.begins = slot + 1;
-        self.come_near();
+        self.begin_with(slot + 1);
         self.look();
     }
 
     /// Moves what lies in a slot to the front, in any order.
     fn empty(&mut self, slot: u64) {
-        let (page, place) = place_of(slot, &self.pages);
+        let (page, place) = (self.page_of(slot), place_of(slot));
         let page = &mut self.pages[page];
         page.used &= !(1 << place);
         let mut next = std::mem::replace(&mut page.slots[place], NONE);
@@ -474,7 +486,8 @@ impl EventList {
         // What is in front already stays before the year.
         let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };
         let begins = begins.saturating_add(whole) >> slot_bits;
-        *self = Self { begins, front, looked: self.looked, ..Self::new(slot_bits, slots) };
+        *self = Self { front, looked: self.looked, ..Self::new(slot_bits, slots) };
+        self.begin_with(begins);
         all.into_iter().for_each(|entry| self.push(entry.at, entry.event()));
     }
 }

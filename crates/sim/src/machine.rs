@@ -473,7 +473,8 @@ impl<W: Watch> Rest<'_, W> {
             };
             *ios += 1;
             let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
-            if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
+            let is_bad = status != Status::Good;
+            if is_bad && matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
                 outside.retry_later(at, index, id, tag);
                 continue;
             }
