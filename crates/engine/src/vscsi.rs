@@ -228,17 +228,19 @@ impl Vdisk {
         now: Time,
     ) -> Next {
         let has_room = self.active <= self.depth && ring.active <= ring.depth;
-        let next = if has_room && ring.waiting.is_empty() { self.guest.pop(ios) } else { None };
-        let entrant = Entrant { io: next.unwrap_or(NONE), world: self.world, seat };
-        if entrant.io == NONE {
-            self.leave(ring, seat);
-            return self.next(id, ring, entrant);
+        if has_room
+            && ring.waiting.is_empty()
+            && let Some(io) = self.guest.pop(ios)
+        {
+            self.counters.guest_queued.leave(now);
+            self.counters.queued.enter(now);
+            self.inside.pass_on(seat, io);
+            let waits = self.may_wait_for_ring(id, ring);
+            let entrant = Entrant { io, world: self.world, seat };
+            return Next { entrant, ring: waits.then_some(self.vscsi) };
         }
-        self.counters.guest_queued.leave(now);
-        self.counters.queued.enter(now);
-        self.inside.pass_on(seat, entrant.io);
-        let waits = self.may_wait_for_ring(id, ring);
-        Next { entrant, ring: waits.then_some(self.vscsi) }
+        self.leave(ring, seat);
+        self.next(id, ring, Entrant { io: NONE, world: self.world, seat })
     }
 
     /// The next one in the guest's queue enters, if there is one and nothing holds it. `id` is the disk's own.
