@@ -159,7 +159,7 @@ impl Page {
     const EMPTY: Self = Self { used: 0, slots: [NONE; WORD] };
 }
 
-/// Slots that are in a page, and which of them each is.
+/// The place of a slot in its page.
 const fn place_of(slot: u64) -> usize {
     slot as usize % WORD
 }
@@ -172,9 +172,9 @@ const fn first_of_page(slot: u64) -> u64 {
 /// What is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct EventList {
-    /// The slots of a year, and of one page more, in a power of two of pages.
+    /// The slots: a power of two of pages.
     pages: Box<[Page]>,
-    /// All bits of the number of a page.
+    /// The bits that tell pages apart.
     page_mask: usize,
     /// log2 of the nanoseconds of a slot.
     slot_bits: u32,
@@ -183,7 +183,8 @@ pub(crate) struct EventList {
     begins: u64,
     /// Its page.
     first_page: usize,
-    /// How many slots it has. In no page two years meet, so what comes first in one is what happens first.
+    /// How many slots it has: to the end of the last page. In none two years meet, so what comes first in one happens
+    /// first.
     year: u64,
     entries: Vec<Entry>,
     free: u32,
@@ -213,12 +214,12 @@ impl EventList {
             slot_bits,
             begins: 0,
             first_page: 0,
-            year: (slots - WORD) as u64,
+            year: slots as u64,
             entries: Vec::new(),
             free: NONE,
             front: Vec::new(),
             // More than is ever so far ahead, mostly: nothing is allocated later.
-            far: BinaryHeap::with_capacity(slots / 128),
+            far: BinaryHeap::with_capacity(slots / 128 + 8),
             taken: 0,
             looked: Time::ZERO,
             ahead: 0,
@@ -296,6 +297,7 @@ impl EventList {
     /// The year begins with a slot.
     fn begin_with(&mut self, slot: u64) {
         (self.begins, self.first_page) = (slot, self.page_of(slot));
+        self.year = (self.slots() - place_of(slot)) as u64;
         self.come_near();
     }
 
