@@ -55,14 +55,26 @@ impl Lent {
         Arc::as_ptr(&self.lender).cast::<()>() == Arc::as_ptr(lender).cast()
     }
 
-    /// The parts, all of them in the memory of the lender. Once they are there, it is to be [measured](Self::measure).
-    pub(crate) const fn parts_mut(&mut self) -> &mut Parts {
-        &mut self.parts
+    /// The parts.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    /// Finds out how many bytes there are.
-    pub(crate) fn measure(&mut self) {
-        self.len = self.parts.iter().map(|part| part.bytes as usize).sum();
+    /// One more part, which is in the memory of the lender.
+    #[inline]
+    pub(crate) fn push(&mut self, part: Part) {
+        self.len += part.bytes as usize;
+        self.parts.push(part);
+    }
+
+    /// Only those parts stay.
+    #[inline]
+    pub(crate) fn keep(&mut self, kept: Range<usize>) {
+        if kept != (0..self.parts.len()) {
+            self.parts.truncate(kept.end);
+            self.parts.drain(..kept.start);
+            self.len = self.parts.iter().map(|part| part.bytes as usize).sum();
+        }
     }
 
     /// Nothing is lent any longer. Room for more parts than most requests have is not kept.
@@ -178,8 +190,7 @@ pub(crate) mod tests {
     pub(crate) fn lend(guest: &Arc<Guest>, parts: &[(u64, u32)]) -> Lent {
         let mut lent = Lent::new(guest.clone());
         let part = |&(at, bytes)| Part { at: GuestAddress(at), bytes };
-        lent.parts_mut().extend(parts.iter().map(part));
-        lent.measure();
+        parts.iter().map(part).for_each(|part| lent.push(part));
         lent
     }
 

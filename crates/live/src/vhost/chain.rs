@@ -4,22 +4,20 @@
 //! memory, and what makes no sense is `None`. (`virtio-queue` has the rings; its own walk ends silently at
 //! what is wrong, and begins only where the available ring says, not at what was in flight.)
 
-use virtio_bindings::virtio_ring::VRING_DESC_F_NEXT;
-use virtio_queue::desc::split::Descriptor;
 use vm_memory::{Address, GuestAddress, VolatileMemory, VolatileSlice};
 
 use super::memory::Reader;
-use crate::lent::{Part, Parts};
+use crate::lent::{Lent, Part};
 
 /// Parts of a request at most: data, head and status.
-const PARTS_MAX: u16 = 1_024;
+const PARTS_MAX: usize = 1_024;
 /// Bytes of a descriptor.
 pub(super) const DESCRIPTOR: usize = 16;
 /// Bytes of the head of a request.
 pub(super) const HEAD: usize = 16;
 
-/// A chain that was walked. Its parts are with whoever had it walked: first those that are read behind the head, then
-/// those that are written. None of them is empty.
+/// A chain that was walked. Its parts are in a record: first those that are read behind the head, then those that are
+/// written before the status. None of them is empty.
 #[derive(Debug)]
 pub(super) struct Chain {
     /// What is read first: as many bytes of it as there are.
@@ -29,61 +27,72 @@ pub(super) struct Chain {
     readable: usize,
     /// Whether parts that are written have begun.
     is_written: bool,
+    /// The last byte that is written: where it is told how the request ended.
+    pub(super) status: GuestAddress,
 }
 
 impl Chain {
-    /// Walks the chain that begins with a descriptor of the table, into `parts`.
+    /// Walks the chain that begins with a descriptor of the table, into a record that has nothing yet.
     pub(super) fn walk(
         memory: &mut Reader<'_>,
         table: VolatileSlice<'_>,
         head: u16,
-        parts: &mut Parts,
+        record: &mut Lent,
     ) -> Option<Self> {
-        let mut chain = Self { head: [0; HEAD], head_bytes: 0, readable: 0, is_written: false };
+        let status = GuestAddress(0);
+        let mut chain =
+            Self { head: [0; HEAD], head_bytes: 0, readable: 0, is_written: false, status };
         let mut table = Table::Whole(table);
         let mut descriptor = table.get(memory, head)?;
-        if descriptor.refers_to_indirect_table() {
-            table = Table::indirect(memory, &descriptor)?;
+        if descriptor.is(Descriptor::INDIRECT) {
+            table = Table::indirect(memory, descriptor)?;
             descriptor = table.get(memory, 0)?;
         }
         for _ in 0..table.entries().min(PARTS_MAX) {
-            if descriptor.refers_to_indirect_table() {
+            if descriptor.is(Descriptor::INDIRECT) {
                 return None;
             }
-            chain.add(memory, &descriptor, parts)?;
-            if descriptor.flags() & VRING_DESC_F_NEXT as u16 == 0 {
+            chain.add(memory, descriptor, record)?;
+            if !descriptor.is(Descriptor::NEXT) {
                 return Some(chain);
             }
-            descriptor = table.get(memory, descriptor.next())?;
+            descriptor = table.get(memory, descriptor.next)?;
         }
         None
     }
 
+    #[inline]
     fn add(
         &mut self,
         memory: &mut Reader<'_>,
-        descriptor: &Descriptor,
-        parts: &mut Parts,
+        descriptor: Descriptor,
+        record: &mut Lent,
     ) -> Option<()> {
-        let mut part = Part { at: descriptor.addr(), bytes: descriptor.len() };
+        let mut part = Part { at: descriptor.at, bytes: descriptor.bytes };
         if !memory.has(part.at, part.bytes) {
             return None;
         }
-        if descriptor.is_write_only() {
+        let is_last = !descriptor.is(Descriptor::NEXT);
+        if descriptor.is(Descriptor::WRITE) {
             self.is_written = true;
-        } else if self.is_written {
+            if is_last {
+                part.bytes -= 1;
+                self.status = part.at.unchecked_add(part.bytes.into());
+            }
+        } else if self.is_written || is_last {
             return None;
         } else {
             self.take_head(memory, &mut part)?;
             self.readable += usize::from(part.bytes > 0);
         }
         if part.bytes > 0 {
-            parts.push(part);
+            record.push(part);
         }
         Some(())
     }
 
     /// Takes off a part what of it belongs to the head.
+    #[inline]
     fn take_head(&mut self, memory: &mut Reader<'_>, part: &mut Part) -> Option<()> {
         let bytes = (HEAD - self.head_bytes).min(part.bytes as usize);
         match bytes {
@@ -105,27 +114,42 @@ impl Chain {
         (self.head_bytes == HEAD).then_some(&self.head)
     }
 
-    /// Takes the last byte off what is written; where it is.
-    pub(super) fn cut_status(&self, parts: &mut Parts) -> Option<GuestAddress> {
-        let last = parts[self.readable..].last_mut()?;
-        last.bytes -= 1;
-        let at = last.at.unchecked_add(last.bytes.into());
-        if last.bytes == 0 {
-            parts.pop();
-        }
-        Some(at)
-    }
-
     /// Leaves only what is read behind the head.
-    pub(super) fn keep_readable(&self, parts: &mut Parts) {
-        parts.truncate(self.readable);
+    pub(super) fn keep_readable(&self, record: &mut Lent) {
+        record.keep(0..self.readable);
     }
 
     /// Leaves only what is written.
-    pub(super) fn keep_writable(&self, parts: &mut Parts) {
-        if self.readable > 0 {
-            parts.drain(..self.readable);
-        }
+    pub(super) fn keep_writable(&self, record: &mut Lent) {
+        record.keep(self.readable..record.parts().len());
+    }
+}
+
+/// A descriptor, as it was when it was read.
+#[derive(Clone, Copy, Debug)]
+struct Descriptor {
+    at: GuestAddress,
+    bytes: u32,
+    flags: u16,
+    next: u16,
+}
+
+impl Descriptor {
+    /// Flags: another one follows, what it describes is written, and it describes a table of others.
+    const NEXT: u16 = 1;
+    const WRITE: u16 = 2;
+    const INDIRECT: u16 = 4;
+
+    #[inline]
+    const fn of(word: u128) -> Self {
+        let word = u128::from_le(word);
+        let (at, rest) = (GuestAddress(word as u64), (word >> 64) as u64);
+        Self { at, bytes: rest as u32, flags: (rest >> 32) as u16, next: (rest >> 48) as u16 }
+    }
+
+    #[inline]
+    const fn is(self, flag: u16) -> bool {
+        self.flags & flag != 0
     }
 }
 
@@ -138,30 +162,31 @@ enum Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn indirect(memory: &mut Reader<'a>, descriptor: &Descriptor) -> Option<Self> {
-        let (at, bytes) = (descriptor.addr(), descriptor.len() as usize);
-        let entries = u16::try_from(bytes / DESCRIPTOR).ok()?;
-        let is_whole = bytes.is_multiple_of(DESCRIPTOR);
+    fn indirect(memory: &mut Reader<'a>, descriptor: Descriptor) -> Option<Self> {
+        let Descriptor { at, bytes, .. } = descriptor;
+        let entries = u16::try_from(bytes as usize / DESCRIPTOR).ok()?;
+        let is_whole = (bytes as usize).is_multiple_of(DESCRIPTOR);
         let cut = Self::Cut { at, entries };
-        is_whole.then(|| memory.slice(at, bytes).map_or(cut, Self::Whole))
+        is_whole.then(|| memory.slice(at, bytes as usize).map_or(cut, Self::Whole))
     }
 
-    fn entries(&self) -> u16 {
+    fn entries(&self) -> usize {
         match self {
-            // There are no more than fit into it, or in a ring.
-            Self::Whole(table) => (table.len() / DESCRIPTOR) as u16,
-            Self::Cut { entries, .. } => *entries,
+            Self::Whole(table) => table.len() / DESCRIPTOR,
+            Self::Cut { entries, .. } => (*entries).into(),
         }
     }
 
+    #[inline]
     fn get(&self, memory: &mut Reader<'_>, index: u16) -> Option<Descriptor> {
         let offset = usize::from(index) * DESCRIPTOR;
-        match self {
-            Self::Whole(table) => table.get_ref(offset).ok().map(|descriptor| descriptor.load()),
+        let word = match self {
+            Self::Whole(table) => table.get_ref(offset).ok()?.load(),
             Self::Cut { at, entries } if index < *entries => {
-                memory.get(at.checked_add(offset as u64)?)
+                memory.get(at.checked_add(offset as u64)?)?
             }
-            Self::Cut { .. } => None,
-        }
+            Self::Cut { .. } => return None,
+        };
+        Some(Descriptor::of(word))
     }
 }

@@ -72,6 +72,8 @@ pub(crate) struct Device {
     held: usize,
     /// The ring that is looked at first.
     turn: usize,
+    /// The part of the guest's memory that the last request was in.
+    place: usize,
     /// Whether somebody may be at the door.
     has_knocked: bool,
     /// Who came while the one before was going.
@@ -131,6 +133,7 @@ impl Device {
             spare: Vec::new(),
             held: 0,
             turn: 0,
+            place: 0,
             has_knocked: false,
             at_door: None,
             has_left: false,
@@ -235,7 +238,9 @@ impl Device {
         let record = self.spare.pop();
         let mut record = record.unwrap_or_else(|| Box::new(Lent::new(memory.clone())));
         let table = own.table().ok_or(Broken)?;
-        let request = Request::read(&mut Reader::new(memory), (table, head), &mut record, manner);
+        let mut reader = Reader::new(memory, self.place);
+        let request = Request::read(&mut reader, (table, head), &mut record, manner);
+        self.place = reader.place();
         let Request { status, wanted } = request.ok_or(Broken)?;
         match wanted {
             Wanted::Known { data, end } => {

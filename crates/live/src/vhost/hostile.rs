@@ -77,7 +77,7 @@ pub fn rings(bytes: &[u8]) -> u32 {
     {
         let (export, writes_through) = (export(requests % 2 == 1), requests % 3 == 1);
         let manner = Manner { export: &export, writes_through };
-        let (mut record, mut reader) = (Lent::new(memory.clone()), Reader::new(&memory));
+        let (mut record, mut reader) = (Lent::new(memory.clone()), Reader::new(&memory, 0));
         let request = Request::read(&mut reader, (table, head), &mut record, manner);
         let Some(request) = request else { break };
         check(&mut reader, &request, &mut record, &export);
@@ -93,7 +93,7 @@ pub fn rings(bytes: &[u8]) -> u32 {
 fn check(memory: &mut Reader<'_>, request: &Request, record: &mut Lent, export: &Export) {
     let Request { status, wanted } = request;
     let mut has = |at, bytes| memory.has(at, bytes);
-    assert!(has(*status, 1) && record.parts_mut().iter().all(|part| has(part.at, part.bytes)));
+    assert!(has(*status, 1) && record.parts().iter().all(|part| has(part.at, part.bytes)));
     match wanted {
         Wanted::Known { data: known, end } => {
             assert!(known.len() <= record.len());

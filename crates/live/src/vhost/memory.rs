@@ -108,22 +108,48 @@ impl Lender for Memory {
 /// A guest's memory as one request is read: most of that is in the part that was looked up last.
 pub(super) struct Reader<'a> {
     memory: &'a Memory,
-    last: Option<&'a GuestRegionMmap>,
+    /// That part: which it is, where it begins, and all of it.
+    place: usize,
+    from: u64,
+    last: Option<VolatileSlice<'a>>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(memory: &'a Memory) -> Self {
-        Self { memory, last: None }
+    /// Looks first in the part at a place, where the request before this one may have been.
+    #[inline]
+    pub(super) fn new(memory: &'a Memory, place: usize) -> Self {
+        let mut reader = Self { memory, place, from: 0, last: None };
+        reader.turn_to(place);
+        reader
+    }
+
+    /// The place of the part that was looked up last.
+    pub(super) const fn place(&self) -> usize {
+        self.place
+    }
+
+    #[inline]
+    fn turn_to(&mut self, place: usize) {
+        if let Some(part) = self.memory.parts.get(place) {
+            (self.place, self.from) = (place, part.region.guest);
+            self.last = part.mapping.as_volatile_slice().ok();
+        }
     }
 
     /// What is in one part.
     #[inline]
     pub(super) fn slice(&mut self, at: GuestAddress, bytes: usize) -> Option<VolatileSlice<'a>> {
-        let known = self.last.and_then(|last| access::slice_of(last, at, bytes));
-        known.or_else(|| {
-            self.last = self.memory.map.find_region(at);
-            access::slice_of(self.last?, at, bytes)
+        self.known(at, bytes).or_else(|| {
+            let after = self.memory.parts.partition_point(|part| part.region.guest <= at.0);
+            self.turn_to(after.checked_sub(1)?);
+            self.known(at, bytes)
         })
+    }
+
+    #[inline]
+    fn known(&self, at: GuestAddress, bytes: usize) -> Option<VolatileSlice<'a>> {
+        // What is in front of the part is beyond its end as well.
+        self.last?.subslice(at.0.wrapping_sub(self.from) as usize, bytes).ok()
     }
 
     /// Whether so many bytes are all there.
@@ -169,23 +195,6 @@ impl Area {
     #[inline]
     pub(super) fn load<T: AtomicAccess>(&self, place: usize, order: Ordering) -> Option<T> {
         self.slice()?.load(place, order).ok()
-    }
-
-    /// Writes one at once.
-    #[inline]
-    pub(super) fn store<T: AtomicAccess>(
-        &self,
-        place: usize,
-        value: T,
-        order: Ordering,
-    ) -> Option<()> {
-        self.slice()?.store(value, place, order).ok()
-    }
-
-    /// Writes a value.
-    #[inline]
-    pub(super) fn put<T: ByteValued>(&self, place: usize, value: T) -> Option<()> {
-        self.slice()?.get_ref(place).ok().map(|place| place.store(value))
     }
 }
 

@@ -82,18 +82,14 @@ impl Request {
         record: &mut Lent,
         manner: Manner<'_>,
     ) -> Option<Self> {
-        let chain = Chain::walk(memory, table, head, record.parts_mut())?;
-        let status = chain.cut_status(record.parts_mut())?;
+        let chain = Chain::walk(memory, table, head, record)?;
         let (kind, rest) = chain.head()?.split_first_chunk()?;
         let (kind, sector) = (u32::from_le_bytes(*kind), u64::from_le_bytes(*rest.last_chunk()?));
         match kind {
-            Kind::IN | Kind::GET_ID => chain.keep_writable(record.parts_mut()),
-            Kind::OUT | Kind::DISCARD | Kind::WRITE_ZEROES => {
-                chain.keep_readable(record.parts_mut());
-            }
-            _ => record.parts_mut().clear(),
+            Kind::IN | Kind::GET_ID => chain.keep_writable(record),
+            Kind::OUT | Kind::DISCARD | Kind::WRITE_ZEROES => chain.keep_readable(record),
+            _ => record.clear(),
         }
-        record.measure();
         let wanted = match kind {
             Kind::IN => manner.io(Op::Read, sector, record.len()),
             Kind::OUT => manner.io(manner.write(), sector, record.len()),
@@ -110,7 +106,7 @@ impl Request {
             record.clear();
         }
         let refused = |end| Wanted::Known { data: Vec::new(), end };
-        Some(Self { status, wanted: wanted.unwrap_or_else(refused) })
+        Some(Self { status: chain.status, wanted: wanted.unwrap_or_else(refused) })
     }
 }
 

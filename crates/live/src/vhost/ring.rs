@@ -19,7 +19,7 @@ use nix::{
 };
 use virtio_bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
 use virtio_queue::{Queue, QueueT};
-use vm_memory::{GuestAddress, VolatileSlice};
+use vm_memory::{Bytes, GuestAddress, VolatileMemory, VolatileSlice};
 
 use super::{
     chain::DESCRIPTOR,
@@ -265,11 +265,12 @@ impl Ring {
         if head >= entries {
             return Err(Broken);
         }
-        let area = &self.areas()?.used;
+        let area = self.areas()?.used.slice().ok_or(Broken)?;
         let entry = (u64::from(head) | u64::from(bytes) << 32).to_le();
-        area.put(ENTRIES_AT + USED * usize::from(used & (entries - 1)), entry).ok_or(Broken)?;
+        let at = ENTRIES_AT + USED * usize::from(used & (entries - 1));
+        area.get_ref(at).map_err(|_| Broken)?.store(entry);
         let used = used.wrapping_add(1);
-        area.store(INDEX_AT, used.to_le(), Ordering::Release).ok_or(Broken)?;
+        area.store(used.to_le(), INDEX_AT, Ordering::Release).map_err(|_| Broken)?;
         self.queue.set_next_used(used);
         if let Some(notes) = &mut self.notes {
             notes.ended(1, used);
