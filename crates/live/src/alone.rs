@@ -17,7 +17,7 @@ use crate::{
     buffer::Buffers,
     clock::Clock,
     executor::Executor,
-    export::Export,
+    export::{Asked, Export},
     guests::Guests,
     machine::{LOOK_NS, Machine, Parts},
     mailbox::{Letter, Mailbox},
@@ -52,6 +52,8 @@ enum Kind {
 /// What answers at once.
 struct Rings {
     guests: Guests,
+    /// What was asked last.
+    asked: Asked,
     buffers: Buffers,
     epoll: Epoll,
     clock: Option<Clock>,
@@ -135,15 +137,15 @@ impl Rings {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let (mut guests, clock) = (Guests::default(), has_clock.then(Clock::start));
         guests.seat_device(device, &epoll);
-        let (buffers, look_at) = (Buffers::default(), Time::ZERO);
-        Ok(Self { guests, buffers, epoll, clock, look_at })
+        let (asked, buffers, look_at) = (Asked::NOTHING, Buffers::default(), Time::ZERO);
+        Ok(Self { guests, asked, buffers, epoll, clock, look_at })
     }
 
     fn pass(&mut self) {
-        let Self { guests, buffers, epoll, clock, look_at } = self;
+        let Self { guests, asked, buffers, epoll, clock, look_at } = self;
         let mut any = false;
         let Some((key, _)) = guests.at(0) else { return };
-        while let Some(asked) = guests.pull(key, buffers) {
+        while guests.pull(key, asked, buffers) {
             any = true;
             guests.answer(key, asked, Status::Good, buffers);
         }

@@ -50,6 +50,12 @@ pub(crate) struct Asked {
     pub(crate) buffer: Option<Data>,
 }
 
+impl Asked {
+    /// Nothing yet.
+    pub(crate) const NOTHING: Self =
+        Self { cookie: 0, verb: Verb::Map { one: false }, at: 0, bytes: 0, buffer: None };
+}
+
 /// What a guest wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {

@@ -115,20 +115,30 @@ impl Guests {
         }
     }
 
-    /// The next thing that one asks for.
-    pub(crate) fn pull(&mut self, key: u64, buffers: &mut Buffers) -> Option<Asked> {
-        match self.get(key)? {
-            Front::Nbd(connection, _) => connection.pull(buffers),
-            Front::Vhost(device) => device.pull(buffers),
+    /// The next thing that one asks for is put there; whether there was any.
+    #[inline]
+    pub(crate) fn pull(&mut self, key: u64, into: &mut Asked, buffers: &mut Buffers) -> bool {
+        match self.get(key) {
+            Some(Front::Nbd(connection, _)) => {
+                connection.pull(buffers).map(|asked| *into = asked).is_some()
+            }
+            Some(Front::Vhost(device)) => device.pull(into, buffers),
+            None => false,
         }
     }
 
     /// Tells one that an I/O ended; one that has gone is not told.
-    pub(crate) fn answer(&mut self, key: u64, asked: Asked, status: Status, buffers: &mut Buffers) {
+    pub(crate) fn answer(
+        &mut self,
+        key: u64,
+        asked: &mut Asked,
+        status: Status,
+        buffers: &mut Buffers,
+    ) {
         match self.get(key) {
             Some(Front::Nbd(connection, _)) => connection.answer(asked, status, buffers),
             Some(Front::Vhost(device)) => device.answer(asked, status, buffers),
-            None => asked.buffer.into_iter().for_each(|buffer| buffers.give(buffer)),
+            None => asked.buffer.take().into_iter().for_each(|buffer| buffers.give(buffer)),
         }
     }
 

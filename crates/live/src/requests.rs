@@ -22,40 +22,54 @@ pub(crate) struct Request {
     pub(crate) asked: Asked,
     /// Whether the data are not the guest's to have: it only wants them to be read.
     is_scratch: bool,
+    /// Whether it is under way: a record that is not waits for the next one.
+    is_open: bool,
 }
 
 /// Requests by their tags.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    all: Vec<Option<Request>>,
+    all: Vec<Request>,
     free: Vec<u32>,
 }
 
 impl Requests {
-    /// Adds one; its tag.
-    pub(crate) fn add(
-        &mut self,
-        issued: Time,
-        (guest, vdisk): (u64, VdiskId),
-        mut asked: Asked,
-        buffers: &mut Buffers,
-    ) -> u32 {
-        let is_scratch = asked.buffer.is_none() && asked.verb.is_read();
-        if is_scratch {
-            asked.buffer = Some(buffers.take(asked.bytes as usize).into());
+    /// The tag of the next one, whose record is to be filled: it is not under way before it [begins](Self::begin).
+    #[inline]
+    pub(crate) fn next(&mut self) -> u32 {
+        if self.free.is_empty() {
+            self.free.push(self.all.len() as u32);
+            self.all.push(Request::NONE);
         }
-        let request = Request { guest, vdisk, issued, asked, is_scratch };
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            (self.all.len() - 1) as u32
-        });
-        self.all[tag as usize] = Some(request);
-        tag
+        self.free[self.free.len() - 1]
     }
 
-    /// Takes one away, if it is there.
-    pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<Request> {
-        let mut request = self.all.get_mut(tag as usize)?.take()?;
+    /// The next one is under way.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        tag: u32,
+        issued: Time,
+        (guest, vdisk): (u64, VdiskId),
+        buffers: &mut Buffers,
+    ) {
+        debug_assert_eq!(self.free.last(), Some(&tag));
+        self.free.pop();
+        let request = &mut self.all[tag as usize];
+        (request.guest, request.vdisk) = (guest, vdisk);
+        (request.issued, request.is_open) = (issued, true);
+        let asked = &mut request.asked;
+        request.is_scratch = asked.buffer.is_none() && asked.verb.is_read();
+        if request.is_scratch {
+            asked.buffer = Some(buffers.take(asked.bytes as usize).into());
+        }
+    }
+
+    /// Ends one, if it is under way: what is left of it, to tell its guest.
+    #[inline]
+    pub(crate) fn end(&mut self, tag: u32, buffers: &mut Buffers) -> Option<&mut Request> {
+        let request = self.all.get_mut(tag as usize).filter(|request| request.is_open)?;
+        request.is_open = false;
         self.free.push(tag);
         if request.is_scratch {
             request.asked.buffer.take().into_iter().for_each(|scratch| buffers.give(scratch));
@@ -74,8 +88,7 @@ impl Requests {
     }
 
     fn all(&self) -> impl Iterator<Item = (&Request, u32)> {
-        let all = (0..).zip(&self.all);
-        all.filter_map(|(tag, request)| request.as_ref().map(|request| (request, tag)))
+        self.all.iter().zip(0..).filter(|(request, _)| request.is_open)
     }
 
     /// Whether there is none.
@@ -91,21 +104,34 @@ fn named((request, tag): (&Request, u32)) -> (VdiskId, u32) {
 impl Index<u32> for Requests {
     type Output = Request;
 
+    /// The engine names only those that are under way.
+    ///
     /// # Panics
-    /// When there is none of that tag: the engine names only those that are under way.
+    /// When there was never one of that tag.
     fn index(&self, tag: u32) -> &Request {
-        self.all[tag as usize].as_ref().expect("a request that is under way")
+        &self.all[tag as usize]
     }
 }
 
 impl IndexMut<u32> for Requests {
     fn index_mut(&mut self, tag: u32) -> &mut Request {
-        self.all[tag as usize].as_mut().expect("a request that is under way")
+        &mut self.all[tag as usize]
     }
 }
 
 impl Request {
+    /// One that nobody has asked for.
+    const NONE: Self = Self {
+        guest: 0,
+        vdisk: VdiskId(0),
+        issued: Time::ZERO,
+        asked: Asked::NOTHING,
+        is_scratch: false,
+        is_open: false,
+    };
+
     /// What an image has to do for a command of the request; nothing for what is no I/O.
+    #[inline]
     pub(crate) fn work(
         &mut self,
         command: &Dispatch,
@@ -121,6 +147,7 @@ impl Request {
 
     /// The buffer for a command of the request. Where it is cut each of its commands has one of its own,
     /// and the data are copied, or a part of what the guest has lent: no two that are out share one.
+    #[inline]
     fn lend(&mut self, op: Op, offset: u32, bytes: u32, buffers: &mut Buffers) -> Option<Data> {
         if bytes == self.asked.bytes {
             return self.asked.buffer.take();
@@ -139,6 +166,7 @@ impl Request {
     }
 
     /// It comes back.
+    #[inline]
     pub(crate) fn give_back(&mut self, command: &Dispatch, buffer: Data, buffers: &mut Buffers) {
         let Some(whole) = &mut self.asked.buffer else {
             self.asked.buffer = Some(buffer);

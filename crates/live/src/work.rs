@@ -41,11 +41,6 @@ impl Work {
     pub(crate) fn end_at(&self) -> u64 {
         self.at + u64::from(self.bytes)
     }
-
-    /// It has ended.
-    pub(crate) fn end(self, status: Status) -> Ended {
-        Ended { io: self.io, buffer: self.buffer, status: Some(status) }
-    }
 }
 
 /// A call to make for a piece of work.

@@ -2,13 +2,9 @@
 
 use std::sync::LazyLock;
 
-use counters::{Op, Status};
+use counters::Op;
 
-use crate::{
-    buffer::Data,
-    export::Extent,
-    work::{Ended, Work},
-};
+use crate::{buffer::Data, export::Extent, work::Work};
 
 /// Memory is taken in pieces of so many bytes.
 const CHUNK: usize = 64 << 10;
@@ -33,14 +29,13 @@ impl Memory {
     }
 
     /// Does a piece of work.
-    pub(crate) fn work(&mut self, mut work: Work) -> Ended {
+    pub(crate) fn work(&mut self, work: &mut Work) {
         match (work.op, &mut work.buffer) {
             (Op::Read, Some(buffer)) => self.read(work.at, buffer),
             (Op::Write | Op::WriteFua, Some(buffer)) => self.write(work.at, buffer),
             (Op::Discard | Op::WriteZeroes, _) => self.clear(work.at, work.bytes),
             _ => {}
         }
-        work.end(Status::Good)
     }
 
     fn read(&self, at: u64, data: &mut Data) {

@@ -31,17 +31,27 @@ pub(crate) enum Image {
 }
 
 impl Image {
+    /// Does a piece of work where that needs no call; how it ended, if it was done.
+    #[inline]
+    pub(crate) fn try_now(&mut self, work: &mut Work) -> Option<Status> {
+        match self {
+            Self::Null => null(work),
+            Self::Memory(memory) => memory.work(work),
+            Self::File(_) => return None,
+        }
+        Some(Status::Good)
+    }
+
     /// Begins a piece of work; how it ended, if it has.
     pub(crate) fn start(
         &mut self,
-        work: Work,
+        mut work: Work,
         executor: &mut Executor,
         buffers: &mut Buffers,
     ) -> Option<Ended> {
-        match self {
-            Self::Null => Some(null(work)),
-            Self::Memory(memory) => Some(memory.work(work)),
-            Self::File(file) => file.calls.start(work, executor, buffers),
+        match (self.try_now(&mut work), self) {
+            (None, Self::File(file)) => file.calls.start(work, executor, buffers),
+            (status, _) => Some(Ended { io: work.io, buffer: work.buffer, status }),
         }
     }
 
@@ -99,9 +109,8 @@ impl Image {
 }
 
 /// The back end that keeps nothing. What a guest has lent stays as it is.
-fn null(mut work: Work) -> Ended {
+fn null(work: &mut Work) {
     if let (Op::Read, Some(Data::Own(buffer))) = (work.op, &mut work.buffer) {
         buffer.bytes_mut().fill(0);
     }
-    work.end(Status::Good)
 }

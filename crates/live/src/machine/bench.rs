@@ -12,7 +12,12 @@ use engine::HostConfig;
 use scenario::Scenario;
 
 use super::*;
-use crate::{backend::FileImage, executor::medium::Medium, export::Export, nbd::Arrived};
+use crate::{
+    backend::{FileImage, Image},
+    executor::medium::Medium,
+    export::Export,
+    nbd::Arrived,
+};
 
 const FILE: &str = include_str!("bench.toml");
 
@@ -111,7 +116,7 @@ impl Bench {
     }
 
     pub(super) fn medium(&mut self) -> &mut Medium {
-        self.machine.executor.medium.as_mut().expect("it has one")
+        self.machine.hands.executor.medium.as_mut().expect("it has one")
     }
 
     /// A pass, so much later.

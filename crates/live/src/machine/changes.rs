@@ -25,50 +25,51 @@ pub(super) struct Closing {
 impl Machine {
     /// Disks that are open, and what is new of images and arrays: their places follow those there are.
     pub(super) fn open(&mut self, part: Part) {
-        self.images.extend(part.images);
-        self.arrays.extend(part.arrays);
+        self.hands.images.extend(part.images);
+        self.hands.arrays.extend(part.arrays);
         for (vdisk, disk) in part.disks {
-            if self.disks.len() <= vdisk.index() {
-                self.disks.resize(vdisk.index() + 1, None);
+            if self.hands.disks.len() <= vdisk.index() {
+                self.hands.disks.resize(vdisk.index() + 1, None);
             }
-            self.disks[vdisk.index()] = Some(disk);
+            self.hands.disks[vdisk.index()] = Some(disk);
         }
     }
 
     /// Whether it is one of its disks that is to stay.
     pub(super) fn is_served(&self, vdisk: VdiskId) -> bool {
         let is_it = |closing: &Closing| closing.vdisk == vdisk;
-        self.disk(vdisk).is_some() && !self.closing.iter().any(is_it)
+        self.hands.disk(vdisk).is_some() && !self.closing.iter().any(is_it)
     }
 
     pub(super) fn resize(&mut self, vdisk: VdiskId, bytes: u64) {
-        if let Some(disk) = self.disk(vdisk) {
-            self.images[disk.image].grow(bytes);
-            self.guests.resize_disk(vdisk, bytes);
+        if let Some(disk) = self.hands.disk(vdisk) {
+            self.hands.images[disk.image].grow(bytes);
+            self.hands.guests.resize_disk(vdisk, bytes);
         }
     }
 
     /// Its guests take no more requests of it. What they have under way ends, or is given up after a
     /// while.
     pub(super) fn close(&mut self, vdisk: VdiskId, done: Sender<()>) {
-        self.guests.leave_disk(vdisk);
-        self.closing.push(Closing { vdisk, until: self.now + DRAIN_NS, done });
+        self.hands.guests.leave_disk(vdisk);
+        self.closing.push(Closing { vdisk, until: self.hands.now + DRAIN_NS, done });
     }
 
     /// Gives up what takes too long on disks that are being closed, and lets go of those that are left.
     pub(super) fn close_left(&mut self) {
         for mut closing in std::mem::take(&mut self.closing) {
             let vdisk = closing.vdisk;
-            if closing.until <= self.now {
+            if closing.until <= self.hands.now {
                 closing.until = Time::NEVER;
-                self.guests.hang_up(vdisk);
-                for (vdisk, tag) in self.requests.on(vdisk).collect::<Vec<_>>() {
+                self.hands.guests.hang_up(vdisk);
+                for (vdisk, tag) in self.hands.requests.on(vdisk).collect::<Vec<_>>() {
                     // It may end on its own by now.
                     let _ = self.input(Input::Abort { vdisk, tag });
                 }
                 self.answer();
             }
-            if self.guests.have_left(vdisk) && self.requests.on(vdisk).next().is_none() {
+            if self.hands.guests.have_left(vdisk) && self.hands.requests.on(vdisk).next().is_none()
+            {
                 self.let_go_of(vdisk);
                 // Whoever waited may be gone.
                 let _ = closing.done.send(());
@@ -80,14 +81,15 @@ impl Machine {
 
     /// A disk is no longer served, nor its image where no other disk is the same.
     fn let_go_of(&mut self, vdisk: VdiskId) {
-        let Some(Disk { image, .. }) = self.disks.get_mut(vdisk.index()).and_then(Option::take)
+        let Some(Disk { image, .. }) =
+            self.hands.disks.get_mut(vdisk.index()).and_then(Option::take)
         else {
             return;
         };
-        self.vscsi.forget(vdisk);
-        if self.disks.iter().flatten().all(|disk| disk.image != image) {
-            self.images[image] = Image::Null;
-            self.executor.close(image);
+        self.hands.vscsi.forget(vdisk);
+        if self.hands.disks.iter().flatten().all(|disk| disk.image != image) {
+            self.hands.images[image] = Image::Null;
+            self.hands.executor.close(image);
         }
     }
 }
@@ -130,7 +132,7 @@ mod tests {
             bench.pass((SECOND + RECALL_NS) / 4);
         }
         assert_eq!(left.try_recv(), Ok(()));
-        assert!(bench.machine.disk(VdiskId(0)).is_none());
+        assert!(bench.machine.hands.disk(VdiskId(0)).is_none());
         bench.clients[1].ask((0, WRITE), 0, 4096, &[1; 4096]);
         assert_eq!(bench.answer(1).error, 0);
     }
@@ -140,11 +142,11 @@ mod tests {
         // The clients' letters are not read yet.
         let mut bench = bench();
         let (from, to) = (VdiskId(0), VdiskId(1));
-        bench.machine.guests.move_disk(from, VdiskId(7));
-        bench.machine.guests.move_disk(VdiskId(7), to);
-        bench.machine.disks[0] = None;
+        bench.machine.hands.guests.move_disk(from, VdiskId(7));
+        bench.machine.hands.guests.move_disk(VdiskId(7), to);
+        bench.machine.hands.disks[0] = None;
         bench.pass(MICROSECOND);
-        assert_eq!(bench.machine.guests.vdisks().collect::<Vec<_>>(), [to, to]);
+        assert_eq!(bench.machine.hands.guests.vdisks().collect::<Vec<_>>(), [to, to]);
         bench.clients[0].ask((0, WRITE), 0, 4096, &[1; 4096]);
         assert_eq!(bench.answer(0).error, 0);
     }

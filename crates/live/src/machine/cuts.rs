@@ -160,7 +160,7 @@ fn live(cuts: u64, seed: u64, block: u32, lies: bool) -> u64 {
                 writer.note(&answer);
             }
         }
-        stored = bench.machine.executor.medium.take().expect("it has one").cut();
+        stored = bench.machine.hands.executor.medium.take().expect("it has one").cut();
         if let Some(cell) = writer.lost(&stored) {
             assert!(lies, "seed {seed}, cut {cut}: cell {cell} has lost what was acknowledged");
             return cut;

@@ -4,17 +4,22 @@
 //! No machine's speed is in it, so what is held against each other are the two drivers alone. What a machine
 //! adds is measured by `kavg bench live --experiments`.
 
-use std::{collections::BTreeMap, fs::File, path::Path};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs::File,
+    path::Path,
+};
 
-use counters::{Op, Recording, Sampler};
+use counters::{Op, Recording, SECTOR, Sampler, VdiskId};
 use journal::{Limits, Replay};
-use model::{Io, Workload};
+use model::{Array, Io, Workload};
 use scenario::{Action, Scenario};
 
 use super::{
     bench::{Bench, Client},
     *,
 };
+use crate::backend::Image;
 
 const EPOCH_MS: u64 = 1_700_000_000_000;
 const JOURNAL_BYTES: u64 = 1 << 30;

@@ -147,7 +147,7 @@ fn a_request_whose_memory_the_kernel_has_is_answered_when_it_comes_back() {
     guest.put(DATA, &[7; 4096]);
     guest.wait(GUEST_NS);
     assert_eq!(guest.get(DATA), 7, "it is the guest's again");
-    assert!(guest.bench.machine.lost.is_empty(), "its path is back");
+    assert!(guest.bench.machine.hands.lost.is_empty(), "its path is back");
 }
 
 #[test]

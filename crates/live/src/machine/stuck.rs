@@ -68,7 +68,7 @@ fn a_silent_disk_is_given_up_and_stops_no_other() {
     wait(&mut bench, 10 * SECOND);
     bench.clients[0].ask((0, WRITE), 0, 4096, &[9; 4096]);
     assert_eq!(bench.answer(0).error, 0);
-    assert!(bench.machine.lost.is_empty() && usable(&bench, 0));
+    assert!(bench.machine.hands.lost.is_empty() && usable(&bench, 0));
 }
 
 #[test]

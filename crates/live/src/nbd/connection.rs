@@ -287,11 +287,11 @@ impl Connection {
     }
 
     /// Answers an I/O that ended.
-    pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
-        let Asked { cookie, verb, at, buffer, .. } = asked;
+    pub(crate) fn answer(&mut self, asked: &mut Asked, status: Status, buffers: &mut Buffers) {
+        let Asked { cookie, verb, at, .. } = *asked;
         self.under_way -= 1;
         let is_read = verb.is_read();
-        match buffer {
+        match asked.buffer.take() {
             Some(Moved::Own(buffer)) if is_read && status == Status::Good => {
                 let head = match self.agreed.structured {
                     true => ReplyHead::data(cookie, at, buffer.len() as u32),

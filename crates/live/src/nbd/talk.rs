@@ -58,7 +58,7 @@ pub fn talk(bytes: &[u8]) -> (u64, u64) {
 fn served(mut connection: Connection) -> (u64, u64) {
     let (mut requests, mut moved) = (0, 0);
     let mut buffers = Buffers::default();
-    while let Some(asked) = connection.pull(&mut buffers) {
+    while let Some(mut asked) = connection.pull(&mut buffers) {
         let is_flush = matches!(asked.verb, Verb::Io { op: counters::Op::Flush, .. });
         assert!(asked.at + u64::from(asked.bytes) <= connection.export().bytes);
         assert_eq!(asked.bytes == 0, is_flush);
@@ -71,7 +71,7 @@ fn served(mut connection: Connection) -> (u64, u64) {
                 let extent = Extent { bytes: asked.bytes, is_hole: false };
                 connection.answer_map(asked.cookie, &[extent]);
             }
-            Verb::Io { .. } => connection.answer(asked, Status::Good, &mut buffers),
+            Verb::Io { .. } => connection.answer(&mut asked, Status::Good, &mut buffers),
         }
         connection.push(&mut buffers);
     }

@@ -36,9 +36,6 @@ use crate::{
 const HELD_MAX: usize = BUFFER_MAX;
 /// Requests that need no I/O and are answered in a row before others have their turn.
 const KNOWN_MAX: usize = 64;
-/// Records that are kept for the next requests.
-const SPARE_MAX: usize = 256;
-
 /// Messages of a front end that are followed in a row before others have their turn.
 const HEARD_MAX: usize = 16;
 
@@ -61,14 +58,8 @@ pub(crate) struct Device {
     terms: Terms,
     /// What the front end waits for.
     awaited: Option<Awaited>,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Slot>,
     free: Vec<usize>,
-    /// Records for the next requests. All are of the memory that the guest has now: that of others is to be unmapped.
-    #[expect(
-        clippy::vec_box,
-        reason = "a record goes to an I/O and comes back as it is, in its box"
-    )]
-    spare: Vec<Box<Lent>>,
     held: usize,
     /// The ring that is looked at first.
     turn: usize,
@@ -92,11 +83,14 @@ struct Awaited {
     needs_reply: bool,
 }
 
-/// A request that is under way.
-#[derive(Debug)]
+/// A place for a request.
+#[derive(Debug, Default)]
 struct Slot {
-    /// Where its data are in the guest's memory; it is with the I/O if they are lent to that.
+    /// Where its data are in the guest's memory; it is with the I/O if they are lent to that. Behind the request it is
+    /// for the next one, if it is of the memory that the guest has then: that of others is to be unmapped.
     record: Option<Box<Lent>>,
+    /// Whether the request is under way.
+    is_taken: bool,
     ring: usize,
     head: u16,
     status: GuestAddress,
@@ -108,7 +102,7 @@ struct Slot {
 
 /// What a ring has.
 enum Next {
-    Asked(Asked),
+    Asked,
     /// It was answered at once.
     Known,
     Nothing,
@@ -130,7 +124,6 @@ impl Device {
             awaited: None,
             slots: Vec::new(),
             free: Vec::new(),
-            spare: Vec::new(),
             held: 0,
             turn: 0,
             place: 0,
@@ -204,30 +197,36 @@ impl Device {
         self.channel.is_some() && !self.is_leaving && !self.terms.is_broken
     }
 
-    /// The next thing that the guest asks for.
-    pub(crate) fn pull(&mut self, buffers: &mut Buffers) -> Option<Asked> {
+    /// The next thing that the guest asks for is put there; whether there was any.
+    pub(crate) fn pull(&mut self, into: &mut Asked, buffers: &mut Buffers) -> bool {
         if !self.is_open() {
-            return None;
+            return false;
         }
         let rings = self.terms.width;
         let (mut quiet, mut known) = (0, 0);
         while quiet < rings && known < KNOWN_MAX && self.held < HELD_MAX {
             let ring = if self.turn < rings { self.turn } else { 0 };
             self.turn = ring + 1;
-            match self.next(ring, buffers) {
-                Ok(Next::Asked(asked)) => return Some(asked),
+            match self.next(ring, into, buffers) {
+                Ok(Next::Asked) => return true,
                 Ok(Next::Known) => (quiet, known) = (0, known + 1),
                 Ok(Next::Nothing) => quiet += 1,
                 Err(Broken) => {
                     self.fail(ring);
-                    return None;
+                    return false;
                 }
             }
         }
-        None
+        false
     }
 
-    fn next(&mut self, ring: usize, buffers: &mut Buffers) -> Result<Next, Broken> {
+    #[inline]
+    fn next(
+        &mut self,
+        ring: usize,
+        into: &mut Asked,
+        buffers: &mut Buffers,
+    ) -> Result<Next, Broken> {
         let manner = Manner { export: &self.export, writes_through: self.terms.writes_through() };
         let Terms { rings, memory, .. } = &mut self.terms;
         let own = &mut rings[ring];
@@ -235,93 +234,87 @@ impl Device {
             return Ok(Next::Nothing);
         }
         let Some(head) = own.take(memory)? else { return Ok(Next::Nothing) };
-        let record = self.spare.pop();
-        let mut record = record.unwrap_or_else(|| Box::new(Lent::new(memory.clone())));
+        if self.free.is_empty() {
+            self.free.push(self.slots.len());
+            self.slots.push(Slot::default());
+        }
+        let place = self.free[self.free.len() - 1];
+        let slot = &mut self.slots[place];
+        let record = slot.record.get_or_insert_with(|| Box::new(Lent::new(memory.clone())));
         let table = own.table().ok_or(Broken)?;
         let mut reader = Reader::new(memory, self.place);
-        let request = Request::read(&mut reader, (table, head), &mut record, manner);
+        let request = Request::read(&mut reader, (table, head), record, manner);
         self.place = reader.place();
         let Request { status, wanted } = request.ok_or(Broken)?;
         match wanted {
             Wanted::Known { data, end } => {
                 record.copy_from(0, &data);
                 record.write_status(status, end as u8);
+                record.clear();
                 own.give(head, data.len() as u32 + 1)?;
-                self.put_by(record);
                 Ok(Next::Known)
             }
             Wanted::Io { verb, at, bytes } => {
-                let mut slot = Slot { record: None, ring, head, status, held: 0, is_wanted: true };
+                self.free.pop();
+                (slot.is_taken, slot.is_wanted, slot.held) = (true, true, 0);
+                (slot.ring, slot.head, slot.status) = (ring, head, status);
                 let aligned = self.export.lends.filter(|align| at.is_multiple_of((*align).into()));
-                let is_lent = aligned.is_some_and(|align| record.is_aligned(align));
                 let buffer = if record.len() == 0 {
-                    slot.record = Some(record);
                     None
-                } else if is_lent {
-                    Some(Data::Lent(record))
+                } else if aligned.is_some_and(|align| record.is_aligned(align)) {
+                    slot.record.take().map(Data::Lent)
                 } else {
                     slot.held = record.len() as u32;
-                    let buffer = copy(&record, verb, buffers);
-                    slot.record = Some(record);
-                    Some(Data::Own(buffer))
+                    Some(Data::Own(copy(record, verb, buffers)))
                 };
                 self.held += slot.held as usize;
-                let cookie = self.keep(slot);
-                Ok(Next::Asked(Asked { cookie, verb, at, bytes, buffer }))
+                *into = Asked { cookie: place as u64, verb, at, bytes, buffer };
+                Ok(Next::Asked)
             }
         }
     }
 
     /// The guest may have another memory.
-    fn drop_spare(&mut self) {
+    fn drop_records(&mut self) {
         let memory = &self.terms.memory;
-        self.spare.retain(|record| record.is_of(memory));
-    }
-
-    /// A record is free for the next request.
-    fn put_by(&mut self, mut record: Box<Lent>) {
-        if self.spare.len() < SPARE_MAX && record.is_of(&self.terms.memory) {
-            record.clear();
-            self.spare.push(record);
-        }
-    }
-
-    fn keep(&mut self, slot: Slot) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[place] = Some(slot);
-        place as u64
+        let free = self.slots.iter_mut().filter(|slot| !slot.is_taken);
+        free.for_each(|slot| drop(slot.record.take_if(|record| !record.is_of(memory))));
     }
 
     /// An I/O has ended: the guest is told, if it still waits for that.
-    pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
-        let Asked { cookie, verb, buffer, .. } = asked;
-        let place = cookie as usize;
-        let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return };
+    pub(crate) fn answer(&mut self, asked: &mut Asked, status: Status, buffers: &mut Buffers) {
+        let place = asked.cookie as usize;
+        let Some(slot) = self.slots.get_mut(place).filter(|slot| slot.is_taken) else { return };
+        slot.is_taken = false;
         self.free.push(place);
         self.held -= slot.held as usize;
-        let is_read = verb.is_read() && status == Status::Good;
-        let (record, own) = match buffer {
-            Some(Data::Lent(record)) => (Some(record), None),
-            Some(Data::Own(own)) => (slot.record, Some(own)),
-            None => (slot.record, None),
+        let is_read = asked.verb.is_read() && status == Status::Good;
+        let own = match asked.buffer.take() {
+            Some(Data::Lent(record)) => {
+                slot.record = Some(record);
+                None
+            }
+            Some(Data::Own(own)) => Some(own),
+            None => None,
         };
-        let record = record.expect("what was lent comes back");
-        let mut is_told = true;
+        let record = slot.record.as_mut().expect("what was lent comes back");
+        let (ring, mut is_told) = (slot.ring, true);
         if slot.is_wanted {
             if let Some(own) = own.as_ref().filter(|_| is_read) {
                 record.copy_from(0, own.bytes());
             }
             record.write_status(slot.status, End::of(status) as u8);
             let written = if is_read { record.len() as u32 } else { 0 } + 1;
-            is_told = self.terms.rings[slot.ring].give(slot.head, written).is_ok();
+            is_told = self.terms.rings[ring].give(slot.head, written).is_ok();
+        }
+        if record.is_of(&self.terms.memory) {
+            record.clear();
+        } else {
+            slot.record = None;
         }
         if !is_told {
-            self.fail(slot.ring);
+            self.fail(ring);
         }
-        self.put_by(record);
         own.into_iter().for_each(|buffer| buffers.give(buffer));
     }
 
@@ -336,7 +329,7 @@ impl Device {
 
     /// Nobody waits any more for what is under way.
     fn forget(&mut self) {
-        self.slots.iter_mut().flatten().for_each(|slot| slot.is_wanted = false);
+        self.slots.iter_mut().for_each(|slot| slot.is_wanted = false);
         self.terms.rings.iter_mut().for_each(|ring| ring.in_flight = 0);
     }
 
@@ -388,7 +381,7 @@ impl Device {
         let message = Message::parse(head.kind, &body).ok_or(io::ErrorKind::InvalidData)?;
         let kicks = self.kicks(epoll);
         let outcome = self.terms.take(message, files, &self.export, kicks);
-        self.drop_spare();
+        self.drop_records();
         self.terms.measure();
         let (kind, needs_reply) = (head.kind, head.needs_reply);
         match outcome {
@@ -416,8 +409,8 @@ impl Device {
     }
 
     fn is_drained(&self, ring: Option<usize>) -> bool {
-        let is_of = |slot: &Slot| ring.is_none_or(|ring| slot.ring == ring);
-        !self.slots.iter().flatten().any(is_of)
+        let is_of = |slot: &Slot| slot.is_taken && ring.is_none_or(|ring| slot.ring == ring);
+        !self.slots.iter().any(is_of)
     }
 
     /// Rings have ended all that they had: the front end is told.
@@ -443,7 +436,7 @@ impl Device {
     fn hang_up(&mut self, epoll: &Epoll) {
         let kicks = self.kicks(epoll);
         self.terms.end(kicks);
-        self.drop_spare();
+        self.drop_records();
         self.forget();
         (self.channel, self.awaited) = (None, None);
         self.has_left = true;
