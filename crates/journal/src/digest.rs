@@ -21,7 +21,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, output: &Output) {
         self.count = self.count.wrapping_add(1);
         match *output {

@@ -134,7 +134,7 @@ impl<W: Write + Send + 'static> Journal<W> {
 
     /// Records an input of the engine of host `host`, before the engine takes it. A file that cannot
     /// be written ends the journal; [`Self::finish`] says so.
-    #[inline]
+    #[inline(always)]
     pub fn input(&mut self, host: usize, at: Time, input: &Input) {
         if self.gap.is_some() {
             return self.miss(at);
@@ -158,7 +158,7 @@ impl<W: Write + Send + 'static> Journal<W> {
     }
 
     /// Records an output that was polled from it.
-    #[inline]
+    #[inline(always)]
     pub fn output(&mut self, host: usize, output: &Output) {
         let log = &mut self.hosts[host];
         log.outputs.add(output);
