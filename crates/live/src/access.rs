@@ -4,11 +4,9 @@
 //! from nothing. Nearly everything is in one region, and there it is looked up once; what is in two goes the library's
 //! way. The library's own look-up of one is a chain of calls: 80 instructions where these are 20.
 
-use std::sync::atomic::Ordering;
-
 use vm_memory::{
-    AtomicAccess, ByteValued, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
-    GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, VolatileMemory, VolatileSlice,
+    ByteValued, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+    GuestRegionMmap, MemoryRegionAddress, VolatileMemory, VolatileSlice,
 };
 
 /// What is in one region.
@@ -69,27 +67,6 @@ pub(crate) fn put<T: ByteValued>(map: &GuestMemoryMmap, at: GuestAddress, value:
     }
 }
 
-/// Reads a word at once. It is in one region, at a multiple of its size.
-#[inline]
-pub(crate) fn load<T: AtomicAccess>(
-    map: &GuestMemoryMmap,
-    at: GuestAddress,
-    order: Ordering,
-) -> Option<T> {
-    slice(map, at, size_of::<T>())?.load(0, order).ok()
-}
-
-/// Writes one at once.
-#[inline]
-pub(crate) fn store<T: AtomicAccess>(
-    map: &GuestMemoryMmap,
-    value: T,
-    at: GuestAddress,
-    order: Ordering,
-) -> Option<()> {
-    slice(map, at, size_of::<T>())?.store(value, 0, order).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,12 +83,6 @@ mod tests {
             assert_eq!(write(&map, at, &[9; 8]), is_there, "{at:?}");
             assert_eq!(read(&map, at, &mut back), is_there, "{at:?}");
             assert!(!is_there || back == [9; 8]);
-        }
-        let order = Ordering::Relaxed;
-        for (at, is_there) in [(4094, true), (4095, false), (8190, true), (8191, false)] {
-            let at = GuestAddress(at);
-            assert_eq!(store(&map, 7_u16, at, order).is_some(), is_there, "{at:?}");
-            assert_eq!(load(&map, at, order), is_there.then_some(7_u16), "{at:?}");
         }
     }
 }

@@ -69,7 +69,8 @@ impl Chain {
         record: &mut Lent,
     ) -> Option<()> {
         let mut part = Part { at: descriptor.at, bytes: descriptor.bytes };
-        if !memory.has(part.at, part.bytes) {
+        let whole = memory.slice(part.at, part.bytes as usize);
+        if part.bytes == 0 || whole.is_none() && !memory.has(part.at, part.bytes) {
             return None;
         }
         let is_last = !descriptor.is(Descriptor::NEXT);
@@ -82,7 +83,7 @@ impl Chain {
         } else if self.is_written || is_last {
             return None;
         } else {
-            self.take_head(memory, &mut part)?;
+            self.take_head(memory, whole, &mut part)?;
             self.readable += usize::from(part.bytes > 0);
         }
         if part.bytes > 0 {
@@ -93,12 +94,19 @@ impl Chain {
 
     /// Takes off a part what of it belongs to the head.
     #[inline]
-    fn take_head(&mut self, memory: &mut Reader<'_>, part: &mut Part) -> Option<()> {
+    fn take_head(
+        &mut self,
+        memory: &Reader<'_>,
+        whole: Option<VolatileSlice<'_>>,
+        part: &mut Part,
+    ) -> Option<()> {
         let bytes = (HEAD - self.head_bytes).min(part.bytes as usize);
-        match bytes {
-            0 => return Some(()),
+        match (bytes, whole) {
+            (0, _) => return Some(()),
             // Guests have it in one piece.
-            HEAD => self.head = memory.get::<u128>(part.at)?.to_ne_bytes(),
+            (HEAD, Some(whole)) => {
+                self.head = whole.get_ref::<u128>(0).ok()?.load().to_ne_bytes();
+            }
             _ => {
                 let into = &mut self.head[self.head_bytes..][..bytes];
                 memory.read(part.at, into).then_some(())?;
@@ -178,7 +186,7 @@ impl<'a> Table<'a> {
     }
 
     #[inline]
-    fn get(&self, memory: &mut Reader<'_>, index: u16) -> Option<Descriptor> {
+    fn get(&self, memory: &Reader<'_>, index: u16) -> Option<Descriptor> {
         let offset = usize::from(index) * DESCRIPTOR;
         let word = match self {
             Self::Whole(table) => table.get_ref(offset).ok()?.load(),

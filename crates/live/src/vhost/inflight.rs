@@ -9,7 +9,7 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, atomic::Ordering},
+    sync::atomic::Ordering,
 };
 
 use nix::{
@@ -19,33 +19,32 @@ use nix::{
 use vm_memory::GuestAddress;
 
 use super::{
-    memory::Memory,
+    memory::{Area, Memory},
     wire::{InflightArea, Region},
 };
-use crate::access;
 
 /// Bytes of the head of a ring, and of each descriptor.
-const HEAD: u64 = 16;
-const NOTE: u64 = 16;
+const HEAD: usize = 16;
+const NOTE: usize = 16;
 /// Rings begin at multiples of this.
-const ALIGNED: u64 = 64;
+const ALIGNED: usize = 64;
 /// Places in the head of a ring.
-const VERSION: u64 = 8;
-const ENTRIES: u64 = 10;
-const LAST: u64 = 12;
-const USED: u64 = 14;
+const VERSION: usize = 8;
+const ENTRIES: usize = 10;
+const LAST: usize = 12;
+const USED: usize = 14;
 /// Places in a note.
-const IS_IN_FLIGHT: u64 = 0;
-const NEXT: u64 = 6;
-const COUNTER: u64 = 8;
+const IS_IN_FLIGHT: usize = 0;
+const NEXT: usize = 6;
+const COUNTER: usize = 8;
 
-const fn ring_bytes(entries: u16) -> u64 {
-    (HEAD + NOTE * entries as u64).next_multiple_of(ALIGNED)
+const fn ring_bytes(entries: u16) -> usize {
+    (HEAD + NOTE * entries as usize).next_multiple_of(ALIGNED)
 }
 
 /// New memory for the rings of a device: what it is, and its file.
 pub(super) fn create(rings: u16, entries: u16) -> io::Result<(InflightArea, OwnedFd)> {
-    let bytes = ring_bytes(entries) * u64::from(rings);
+    let bytes = ring_bytes(entries) as u64 * u64::from(rings);
     let file = memfd_create("in flight", MFdFlags::MFD_CLOEXEC)?;
     ftruncate(file.as_fd(), bytes as i64)?;
     let area = InflightArea { bytes, offset: 0, rings, entries };
@@ -59,42 +58,40 @@ pub(super) fn create(rings: u16, entries: u16) -> io::Result<(InflightArea, Owne
 /// The notes of each ring.
 pub(super) fn open(area: InflightArea, file: OwnedFd) -> io::Result<Vec<Notes>> {
     let InflightArea { bytes, offset, rings, entries } = area;
-    if bytes < ring_bytes(entries) * u64::from(rings) || entries == 0 {
+    let each = ring_bytes(entries);
+    if bytes < each as u64 * u64::from(rings) || entries == 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let memory = Arc::new(Memory::new(vec![(Region { guest: 0, bytes, user: 0, offset }, file)])?);
-    let ring = |ring: u16| Notes {
-        memory: Arc::clone(&memory),
-        at: ring_bytes(entries) * u64::from(ring),
-        entries,
-        counter: 0,
+    let memory = Memory::new(vec![(Region { guest: 0, bytes, user: 0, offset }, file)])?;
+    let ring = |ring: u16| {
+        let area = memory.area(GuestAddress(each as u64 * u64::from(ring)), each);
+        Ok(Notes { area: area.ok_or(io::ErrorKind::InvalidInput)?, entries, counter: 0 })
     };
-    Ok((0..rings).map(ring).collect())
+    (0..rings).map(ring).collect()
 }
 
 /// What a ring has in flight.
 #[derive(Debug)]
 pub(super) struct Notes {
-    memory: Arc<Memory>,
-    at: u64,
+    area: Area,
     entries: u16,
     counter: u64,
 }
 
 impl Notes {
-    fn get<T: vm_memory::AtomicAccess + Default>(&self, place: u64) -> T {
-        let at = GuestAddress(self.at + place);
-        access::load(self.memory.map(), at, Ordering::Acquire).unwrap_or_default()
+    #[inline]
+    fn get<T: vm_memory::AtomicAccess + Default>(&self, place: usize) -> T {
+        self.area.load(place, Ordering::Acquire).unwrap_or_default()
     }
 
-    fn put<T: vm_memory::AtomicAccess>(&mut self, place: u64, value: T) {
-        // It is as large as its rings.
-        let at = GuestAddress(self.at + place);
-        let _ = access::store(self.memory.map(), value, at, Ordering::Release);
+    #[inline]
+    fn put<T: vm_memory::AtomicAccess>(&mut self, place: usize, value: T) {
+        // It is as large as its ring.
+        let _ = self.area.store(place, value, Ordering::Release);
     }
 
-    const fn note(&self, head: u16) -> u64 {
-        HEAD + NOTE * (head % self.entries) as u64
+    const fn note(&self, head: u16) -> usize {
+        HEAD + NOTE * (head % self.entries) as usize
     }
 
     /// A request has come from the ring.
@@ -185,7 +182,7 @@ mod tests {
         let mut cut = notes(&file, area);
         ftruncate(file.as_fd(), 0).unwrap();
         assert_eq!(cut.resume(3), [0_u16; 0]);
-        assert!(cut.memory.is_torn());
+        assert!(cut.area.is_torn());
         cut.begin(1);
         assert_eq!(cut.resume(3), [1], "it is memory still");
     }

@@ -160,13 +160,10 @@ impl<'a> Reader<'a> {
                 && GuestMemoryBackend::check_range(&self.memory.map, at, bytes as usize)
     }
 
-    /// Reads a value, which may be in two parts.
-    #[inline]
-    pub(super) fn get<T: ByteValued>(&mut self, at: GuestAddress) -> Option<T> {
-        match self.slice(at, size_of::<T>()) {
-            Some(slice) => slice.get_ref(0).ok().map(|place| place.load()),
-            None => access::get(&self.memory.map, at),
-        }
+    /// Reads a value that may be in two parts.
+    #[cold]
+    pub(super) fn get<T: ByteValued>(&self, at: GuestAddress) -> Option<T> {
+        access::get(&self.memory.map, at)
     }
 
     /// Reads bytes.
@@ -195,6 +192,23 @@ impl Area {
     #[inline]
     pub(super) fn load<T: AtomicAccess>(&self, place: usize, order: Ordering) -> Option<T> {
         self.slice()?.load(place, order).ok()
+    }
+
+    /// Writes one at once.
+    #[inline]
+    pub(super) fn store<T: AtomicAccess>(
+        &self,
+        place: usize,
+        value: T,
+        order: Ordering,
+    ) -> Option<()> {
+        self.slice()?.store(value, place, order).ok()
+    }
+
+    /// Whether its part was taken away.
+    #[cfg(test)]
+    pub(super) fn is_torn(&self) -> bool {
+        self.part.guard.is_torn()
     }
 }
 
