@@ -304,7 +304,7 @@ impl EventList {
     /// The page of a slot.
     #[inline(always)]
     const fn page_of(&self, slot: u64) -> usize {
-        slot as usize / WORD & self.page_mask
+        (slot as usize / WORD) & self.page_mask
     }
 
     /// Whether it pays to look ahead.
