@@ -13,7 +13,7 @@ use std::{
 use vm_memory::{
     Address, AtomicAccess, ByteValued, Bytes, FileOffset, GuestAddress, GuestMemoryBackend,
     GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, MmapRegion,
-    VolatileMemory, VolatileSlice,
+    VolatileSlice,
 };
 
 use super::{sigbus::Guard, wire::Region};
