@@ -238,6 +238,14 @@ pub(crate) fn wire_ms(array: &ArrayConfig, size_kib: f64) -> f64 {
     links.into_iter().flatten().map(|rate| moving_ms(size_kib, rate)).sum()
 }
 
+/// What a server has a command of that size beyond one that has nothing to move.
+pub(crate) fn served_bytes_ms(array: &ArrayConfig, size_kib: f64) -> f64 {
+    let (Service::Servers { by, .. } | Service::Curve(_, _, by)) = &array.service else {
+        return 0.0;
+    };
+    by.mean_ns(0, false, (1024.0 * size_kib) as u32) as f64 / MILLISECOND as f64
+}
+
 /// What a command takes that waits for nobody and has nothing to move, one round trip included: so many of them are
 /// reads, 0 to 1, and a cache that has room acknowledges the others.
 pub(crate) fn service_ms(array: &ArrayConfig, reads: f64) -> Option<f64> {

@@ -401,9 +401,10 @@ impl Known<'_> {
         let (size_kib, reads) = self.commands(id);
         let wire_ms = array_load::wire_ms(config, size_kib);
         let service_ms = array_load::service_ms(config, reads).map(|ms| ms + wire_ms);
-        match service_ms == known.service_ms {
+        let moving_ms = array_load::served_bytes_ms(config, size_kib);
+        match service_ms == known.service_ms && moving_ms == 0.0 {
             true => known.clone(),
-            false => ArrayFacts { service_ms, wire_ms, ..(**known).clone() }.into(),
+            false => ArrayFacts { service_ms, wire_ms, moving_ms, ..(**known).clone() }.into(),
         }
     }
 

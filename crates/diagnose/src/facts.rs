@@ -318,6 +318,8 @@ pub struct ArrayFacts {
     pub wire_ms: f64,
     /// The part of it that is the way there and back.
     pub round_trip_ms: f64,
+    /// What a server has a command of that size beyond it, for its bytes, in milliseconds.
+    pub moving_ms: f64,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its fullest link in use in each sample, in the fuller direction, 0 to 1; nothing
@@ -382,10 +384,16 @@ impl ArrayFacts {
         work >= Self::SPENT && takes(2.0) || work >= BUSY && takes(WAITS)
     }
 
-    /// Whether commands seldom meet others at the array, and it takes a good part longer than for one that waits for nobody.
-    pub(crate) fn is_idle_but_slow(&self, samples: &[usize], davg_ms: f64) -> bool {
+    /// Whether commands that are cut into so many pieces take a good part longer than they would whole: for their last
+    /// piece, or for the servers that the pieces take. A server that has bytes for long does them sooner in pieces.
+    pub(crate) fn is_slowed_by_pieces(&self, samples: &[usize], davg_ms: f64, pieces: f64) -> bool {
         const LONGER: f64 = 1.5;
-        self.work(samples) < WORKS && self.service_ms.is_some_and(|alone| davg_ms >= LONGER * alone)
+        let Some(alone_ms) = self.service_ms else { return false };
+        let piece_ms = alone_ms - self.wire_ms - self.round_trip_ms;
+        let is_more_work =
+            pieces * piece_ms + self.moving_ms >= LONGER * (piece_ms + self.moving_ms);
+        let is_longer = davg_ms >= LONGER * (alone_ms + self.moving_ms);
+        is_longer && (is_more_work || self.work(samples) < WORKS)
     }
 
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that

@@ -1,14 +1,14 @@
 //! From findings to a verdict: the worst first, and the proof when there are none.
 
 use crate::{
-    Device, Evidence, Facts, Finding, Flow, Host, Lack, LevelKind, Outcome, Profile, ProfileChoice,
-    Thresholds, Verdict, Window, above, disagreement,
+    Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, LevelKind, Outcome, Profile,
+    ProfileChoice, Thresholds, Verdict, Window, above, disagreement,
     headline::{advice, headline, name, names, slowest},
     lacks, largest, number,
     rules::{self, Case},
     unexplained, unserved,
 };
-use levels::Measured;
+use levels::{Measured, array_of};
 
 /// Judges a recording: what is wrong, or that nothing is.
 ///
@@ -45,23 +45,31 @@ pub fn diagnose_together(
 }
 
 /// Says of a host where nothing counts that a device is slow below it all the same, where another host has a finding on
-/// that device: else their verdicts on one array would contradict each other.
+/// that device or on another of its array: else their verdicts on one array would contradict each other.
 fn tell_others(verdicts: &mut [Verdict], hosts: &[Host<'_>]) {
     let mut slow = Vec::new();
     for (verdict, host) in verdicts.iter().zip(hosts) {
-        let is_below = |finding: &&Finding| finding.cause.level() == LevelKind::Array;
-        for finding in verdict.findings.iter().filter(is_below) {
-            slow.extend(davg_ms(host, &finding.at.name).map(|ms| (finding.clone(), host.name, ms)));
+        let is_below =
+            |cause: Cause| cause.level() == LevelKind::Array || cause == Cause::SwitchLink;
+        for finding in verdict.findings.iter().filter(|finding| is_below(finding.cause)) {
+            let device = host.busy_devices().find(|device| device.flow.name == finding.at.name);
+            slow.extend(device.and_then(davg_ms).map(|ms| (finding.clone(), host.name, ms)));
         }
     }
     let well = verdicts.iter_mut().zip(hosts);
     for (verdict, host) in well.filter(|(verdict, _)| verdict.outcome == Outcome::Healthy) {
         let told = slow.iter().find_map(|(finding, other, there_ms)| {
-            let name = &finding.at.name;
-            let ms = davg_ms(host, name).filter(|ms| 2.0 * ms >= *there_ms)?;
+            let mut same = host.busy_devices().filter(|device| {
+                let (here, there) = (device.flow.name, &finding.at.name);
+                here == there || array_of(here).is_some_and(|array| array_of(there) == Some(array))
+            });
+            let is_alike = |ms: &f64| 2.0 * ms >= *there_ms;
+            let (name, ms) = same.find_map(|device| {
+                Some((device.flow.name, davg_ms(device).filter(is_alike)?))
+            })?;
             Some(format!(
                 "Nothing is wrong in the host, but {} takes {} ms a command below it (DAVG), and {other} finds: {}.",
-                verdict.names.get(name).unwrap_or(name),
+                verdict.names.get(name).map_or(name, String::as_str),
                 number(ms),
                 finding.cause.title()
             ))
@@ -70,9 +78,8 @@ fn tell_others(verdicts: &mut [Verdict], hosts: &[Host<'_>]) {
     }
 }
 
-/// What a command of a device with load takes below the host.
-fn davg_ms(host: &Host<'_>, name: &str) -> Option<f64> {
-    let device = host.busy_devices().find(|device| device.flow.name == name)?;
+/// What a command of a device takes below the host in the mean of its load.
+fn davg_ms(device: &Device<'_>) -> Option<f64> {
     device.flow.per_command(&device.busy, Flow::davg)
 }
 
@@ -207,22 +214,31 @@ mod tests {
 
     use crate::{Facts, Thresholds, diagnose_together, fixture::Bench};
 
+    const SLOW: &str = "naa.602000002a8a6553fc83abafc747b54f";
+
     #[test]
     fn a_device_that_is_slow_for_another_host_is_not_called_well_here() {
-        let headline = |there_ms: f64, here_ms: f64| {
-            let recordings = [there_ms, here_ms].map(|ms| {
+        let headline = |there_ms: f64, (name, here_ms): (&str, f64)| {
+            let recordings = [(SLOW, there_ms), (name, here_ms)].map(|(name, ms)| {
                 let mut bench = Bench::new(8);
-                bench.device("naa.1", 64).vm("a").iops(400.0).davg(ms);
+                bench.device(name, 64).vm("a").iops(400.0).davg(ms);
                 Measured::of(bench.recording())
             });
             let facts = [Facts::default(), Facts::default()];
             let verdicts = diagnose_together(&recordings, &Thresholds::default(), &facts);
             verdicts[1].headline.clone()
         };
-        let expected = "Nothing is wrong in the host, but naa.1 takes 23 ms a command below it (DAVG), and esx01 finds: \
-                        Array slow or at its knee.";
-        assert_eq!(headline(30.0, 23.0), expected);
-        assert!(!headline(30.0, 12.0).contains("finds"));
-        assert!(!headline(20.0, 23.0).contains("finds"));
+        let expected = |name: &str| {
+            format!(
+                "Nothing is wrong in the host, but {name} takes 23 ms a command below it (DAVG), and esx01 finds: Array slow \
+                 or at its knee."
+            )
+        };
+        for name in [SLOW, "naa.602000002a8a6553fc83abafc747b44f"] {
+            assert_eq!(headline(30.0, (name, 23.0)), expected(name));
+            assert!(!headline(30.0, (name, 12.0)).contains("finds"));
+        }
+        assert!(!headline(30.0, ("naa.624a93704bfab20d4b694df7000143ac", 23.0)).contains("finds"));
+        assert!(!headline(20.0, (SLOW, 23.0)).contains("finds"));
     }
 }

@@ -109,7 +109,9 @@ impl Article {
 /// Those that a name means, first those of which it is the title. A name of parts, such as that of a module and its
 /// parameter (`vmw_pvscsi.cmd_per_lun`), means what each of them does, where the whole means nothing.
 pub(crate) fn named<'a>(articles: &'a [Article], wanted: &str) -> Vec<&'a Article> {
-    let of_parts = |article: &Article| wanted.split(['.', ' ']).all(|part| article.is_named(part));
+    let parts = || wanted.split(['.', ' ']).filter(|part| !part.is_empty());
+    let of_parts =
+        |article: &Article| parts().count() > 1 && parts().all(|part| article.is_named(part));
     let is_one = articles.iter().any(|article| article.is_named(wanted));
     let is_meant =
         |article: &Article| if is_one { article.is_named(wanted) } else { of_parts(article) };
@@ -256,7 +258,7 @@ mod tests {
             ("PVSCSI", "PVSCSI"),
             ("cmd_per_lun", "PVSCSI"),
             ("vmw_pvscsi.cmd_per_lun", "PVSCSI"),
-            ("iscsi_vmk iscsivmk_LunQDepth", "iscsi_vmk"),
+            ("iscsi_vmk  iscsivmk_LunQDepth", "iscsi_vmk"),
             ("throttling", "Adaptive queue depth throttling"),
             ("MaxQueueDepth", "Device Max Queue Depth"),
             ("MaxQueueDepth", "PVSCSI"),
@@ -311,7 +313,11 @@ mod tests {
             let found = found(name);
             assert!(found.iter().any(|found| found.starts_with(title)), "{name}: {found:?}");
         }
-        assert!(found("-o").is_empty() && found("nothing").is_empty());
+        assert!(
+            ["-o", "nothing", "", ".", "lpfc.ql2xmaxqdepth"]
+                .iter()
+                .all(|name| found(name).is_empty())
+        );
     }
 
     #[test]

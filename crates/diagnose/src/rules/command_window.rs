@@ -52,7 +52,10 @@ impl<'a> Held<'a> {
 
 /// Whether a device is slow because its commands wait for a window.
 pub(super) fn explains(case: &Case<'_>, device: &Device<'_>) -> bool {
-    Held::find(case, device).is_some_and(|held| held.window.wait_ms >= MOST * held.davg_ms)
+    Held::find(case, device).is_some_and(|held| {
+        held.window.wait_ms >= MOST * held.davg_ms
+            && !case.is_array_full(device, &held.spell.samples)
+    })
 }
 
 /// What is to be left alone where the commands of a full device queue wait for a window as well.
@@ -112,7 +115,12 @@ fn judge(case: &Case<'_>, worst: &Held<'_>, alike: &[Held<'_>]) -> Finding {
         .extend(alike.iter().flat_map(|held| held.device.tenants(&held.spell.samples)));
     most_first(&mut finding.sufferers, |party| party.slots);
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = vec![fix(case.facts, window, device.flow.name)];
+    finding.changes = vec![if case.is_array_full(device, &spell.samples) {
+        let what = "Ask less of the array first: it does all it can, and what no longer waits here would wait there.";
+        changes::look(what, Vec::new())
+    } else {
+        fix(case.facts, window, device.flow.name)
+    }];
     finding.do_not = vec![
         "Do not raise the depth of devices, nor DSNRO: more commands only wait for the same window.".into(),
     ];

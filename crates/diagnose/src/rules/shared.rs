@@ -17,7 +17,8 @@ pub(super) fn waits_elsewhere(
     device: &Device<'_>,
     samples: &[usize],
 ) -> Option<String> {
-    let array = array_of(device.flow.name)?;
+    // Who knows the array has its work to go by.
+    let array = array_of(device.flow.name).filter(|_| case.array(device).is_none())?;
     let davg_ms = device.flow.per_command(samples, Flow::davg);
     let times = case.host.begin_ms(*samples.first()?)..*case.host.times_ms.get(*samples.last()?)?;
     let mut others = case.hosts.iter().filter(|host| !std::ptr::eq(*host, case.host));
