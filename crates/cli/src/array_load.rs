@@ -57,6 +57,7 @@ pub(crate) fn arrays(
             service_ms: service_ms(&array.config, 1.0),
             wire_ms: 0.0,
             round_trip_ms: array.config.round_trip_ns as f64 / MILLISECOND as f64,
+            moving_ms: 0.0,
             busy: loads.iter().filter_map(|load| busy(&array.config, load)).collect(),
             link_busy: loads.iter().filter_map(|load| link_busy(&array.config, load)).collect(),
             ports_busy: loads.iter().filter_map(|load| ports_busy(&array.config, load)).collect(),

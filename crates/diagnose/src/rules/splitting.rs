@@ -161,25 +161,30 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_cuts_them_before_an_array_with_little_to_do_is_put_back() {
-        let told = |work: f64, max_io_kb| {
+    fn an_option_that_cuts_them_is_put_back_where_whole_ones_are_quicker() {
+        let told = |work: f64, max_io_kb, moving_ms| {
             let mut bench = Bench::new(6);
             bench.split(1.0, 16.0);
             bench.device("naa.1", 64).vm("a").iops(400.0).davg(21.0).size_kib(512.0);
-            let array =
-                ArrayFacts { service_ms: Some(5.0), busy: vec![work; 6], ..ArrayFacts::default() };
+            let array = ArrayFacts {
+                service_ms: Some(5.0),
+                moving_ms,
+                busy: vec![work; 6],
+                ..ArrayFacts::default()
+            };
             let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
             let devices = BTreeMap::from([("naa.1".into(), known)]);
             let facts = Facts { max_io_kb, devices, ..Facts::default() };
             bench.diagnose(&Thresholds::default(), &facts).findings
         };
-        let findings = told(0.1, Some(32));
+        let findings = told(0.1, Some(32), 0.0);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].cause, Cause::Splitting);
         let change = &findings[0].changes[0];
         assert_eq!(change.what, "Raise /Disk/DiskMaxIOSize from 32 to 32767.");
-        assert!(told(0.1, Some(32_767)).is_empty());
-        assert!(told(0.1, None).is_empty());
-        assert_eq!(told(0.95, Some(32)).len(), 1, "whole ones are less work");
+        assert!(told(0.1, Some(32_767), 0.0).is_empty());
+        assert!(told(0.1, None, 0.0).is_empty());
+        assert_eq!(told(0.95, Some(32), 0.0).len(), 1, "whole ones are less work");
+        assert!(told(0.1, Some(32), 20.0).is_empty(), "whole ones take longer");
     }
 }
