@@ -12,8 +12,7 @@ use crate::{
     path::Path,
     slab::{Io, Slab},
     stack::Stack,
-    vscsi::Entrant,
-    vscsi::Vdisk,
+    vscsi::{Entrant, Vdisk},
     world::World,
 };
 

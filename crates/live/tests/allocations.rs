@@ -1,18 +1,18 @@
 //! What the daemon allocates: nothing for an I/O of a virtual machine once warm.
 #![expect(unsafe_code, reason = "a global allocator that counts cannot be written without it")]
 
+mod beside;
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
-    thread,
 };
 
-use guest::{Ask, Disk, Ring, Shape, Wish};
+use guest::{Ask, Ring, Shape, Wish};
 use live::{Alone, Extent};
 
-/// What is read at once, and how many are under way.
-const BYTES: u32 = 4096;
-const DEPTH: u64 = 32;
+use beside::{BYTES, DEPTH, connected};
+
 /// I/Os of each run: all of them together overflow no bucket of a histogram, which takes more memory then.
 const IOS: u64 = 7_000;
 /// Runs, of which the first is the one that warms; a journal whose thread lags behind takes a frame now and then.
@@ -64,14 +64,8 @@ fn an_io_allocates_nothing_once_warm() {
     let journals = site.path().join("journals");
     for extent in [Extent::Rings, Extent::Whole, Extent::Journalled(&journals, 64 << 20)] {
         let socket = site.path().join("disk");
-        let mut alone = Alone::new(&socket, extent).expect("it begins");
         let wish = Wish { inflight: false, ..Wish::all(Shape::one_ring(BYTES)) };
-        let connecting = thread::spawn(move || Disk::connect(&socket, wish));
-        while !connecting.is_finished() {
-            alone.pass();
-            thread::yield_now();
-        }
-        let mut disk = connecting.join().expect("it connects").expect("they agree");
+        let (mut alone, mut disk) = connected(&socket, extent, wish);
         let ring = &mut disk.rings[0];
         for sector in 0..DEPTH {
             ring.submit(Ask::Read(sector, BYTES));

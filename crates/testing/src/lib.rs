@@ -2,6 +2,7 @@
 //!
 //! It stands beside the stack: only tests use it, and nothing that ships.
 
+pub mod callgrind;
 pub mod fleet;
 
 use std::{env, fmt::Display, io::Write, path::PathBuf};
