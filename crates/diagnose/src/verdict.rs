@@ -53,14 +53,15 @@ fn tell_others(verdicts: &mut [Verdict], hosts: &[Host<'_>]) {
             |cause: Cause| cause.level() == LevelKind::Array || cause == Cause::SwitchLink;
         for finding in verdict.findings.iter().filter(|finding| is_below(finding.cause)) {
             let device = host.busy_devices().find(|device| device.flow.name == finding.at.name);
-            slow.extend(device.and_then(davg_ms).map(|ms| (finding.clone(), host.name, ms)));
+            let (name, cause) = (finding.at.name.clone(), finding.cause);
+            slow.extend(device.and_then(davg_ms).map(|ms| (name, cause, host.name, ms)));
         }
     }
     let well = verdicts.iter_mut().zip(hosts);
     for (verdict, host) in well.filter(|(verdict, _)| verdict.outcome == Outcome::Healthy) {
-        let told = slow.iter().find_map(|(finding, other, there_ms)| {
+        let told = slow.iter().find_map(|(there, cause, other, there_ms)| {
             let mut same = host.busy_devices().filter(|device| {
-                let (here, there) = (device.flow.name, &finding.at.name);
+                let here = device.flow.name;
                 here == there || array_of(here).is_some_and(|array| array_of(there) == Some(array))
             });
             let is_alike = |ms: &f64| 2.0 * ms >= *there_ms;
@@ -71,7 +72,7 @@ fn tell_others(verdicts: &mut [Verdict], hosts: &[Host<'_>]) {
                 "Nothing is wrong in the host, but {} takes {} ms a command below it (DAVG), and {other} finds: {}.",
                 verdict.names.get(name).map_or(name, String::as_str),
                 number(ms),
-                finding.cause.title()
+                cause.title()
             ))
         });
         verdict.headline = told.unwrap_or_else(|| std::mem::take(&mut verdict.headline));
