@@ -18,8 +18,52 @@ const SHORT: u64 = 1 << 56;
 /// The bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// What a frame is filled with. There is always room for more behind it, so that a number is one
-/// store: a vector would look after its room before each byte.
+/// Where bytes are put, one behind the other.
+pub trait Put {
+    /// Appends the first bytes of a word, eight at most.
+    fn put_word(&mut self, word: u64, bytes: usize);
+
+    /// Appends bytes as they are.
+    fn extend(&mut self, bytes: &[u8]);
+
+    /// Appends a number.
+    #[inline(always)]
+    fn put_number(&mut self, number: u64) {
+        if number >= SHORT {
+            return self.put_long(number);
+        }
+        // A seventh, without a division, of what is less than 56.
+        let more = ((number | 1).ilog2() * 37) >> 8;
+        self.put_word((number << 1 | 1) << more, more as usize + 1);
+    }
+
+    /// Appends a number that the short form does not hold.
+    #[cold]
+    fn put_long(&mut self, number: u64) {
+        self.put_word(0, 1);
+        self.put_word(number, WORD);
+    }
+
+    /// Appends a number below 128, as [`Self::put_number`] does.
+    #[inline(always)]
+    fn put_small(&mut self, number: u8) {
+        self.put_word(u64::from(number) << 1 | 1, 1);
+    }
+
+    /// Appends what a journal has two bytes for.
+    #[inline(always)]
+    fn put_mark(&mut self, mark: u16) {
+        self.put_word(mark.into(), size_of::<u16>());
+    }
+
+    /// Appends a text: the number of its bytes, and they.
+    fn put_text(&mut self, text: &str) {
+        self.put_number(text.len() as u64);
+        self.extend(text.as_bytes());
+    }
+}
+
+/// What a frame is filled with.
 #[derive(Clone, Debug)]
 pub struct Payload {
     bytes: Vec<u8>,
@@ -55,66 +99,73 @@ impl Payload {
         self.length = length;
     }
 
-    /// Appends the first bytes of a word.
+    /// Begins a record of less than 256 bytes: its room is looked at once, and it is appended when it
+    /// ends.
     #[inline(always)]
-    fn put_word(&mut self, word: u64, bytes: usize) {
-        let room = self.bytes.get_mut(self.length..).and_then(|room| room.first_chunk_mut());
-        match room {
-            Some(room) => *room = word.to_le_bytes(),
-            None => self.store(&word.to_le_bytes()),
+    pub fn begin_record(&mut self) -> Record<'_> {
+        if self.bytes.len() < self.length + RECORD {
+            self.grow(RECORD);
         }
-        self.length += bytes;
+        let room = self.bytes[self.length..].first_chunk_mut().expect("room for a record");
+        Record { room, length: 0, end: &mut self.length }
     }
 
-    /// Puts bytes behind the others, where there may be no room yet.
+    /// Makes room for so many more, and for as many as there are.
     #[cold]
-    fn store(&mut self, bytes: &[u8]) {
+    fn grow(&mut self, more: usize) {
+        self.bytes.resize(2 * (self.length + more), 0);
+    }
+}
+
+impl Put for Payload {
+    fn put_word(&mut self, word: u64, bytes: usize) {
+        self.extend(&word.to_le_bytes()[..bytes]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
         let end = self.length + bytes.len();
         if end > self.bytes.len() {
-            self.bytes.resize(2 * end, 0);
+            self.grow(bytes.len());
         }
         self.bytes[self.length..end].copy_from_slice(bytes);
+        self.length = end;
     }
+}
 
-    /// Appends a number.
+/// The bytes that a record has at most, and a word more: each number is one store of a word.
+const RECORD: usize = u8::MAX as usize + WORD;
+
+/// A record that is being put behind a payload.
+#[derive(Debug)]
+#[must_use = "it is appended when it ends"]
+pub struct Record<'a> {
+    room: &'a mut [u8; RECORD],
+    /// Of a type that has no number beyond the room, so that no store has to look.
+    length: u8,
+    /// Where the payload ends.
+    end: &'a mut usize,
+}
+
+impl Record<'_> {
+    /// Appends it.
     #[inline(always)]
-    pub fn put_number(&mut self, number: u64) {
-        if number >= SHORT {
-            return self.put_long(number);
-        }
-        // A seventh, without a division, of what is less than 56.
-        let more = ((number | 1).ilog2() * 37) >> 8;
-        self.put_word((number << 1 | 1) << more, more as usize + 1);
+    pub fn end(self) {
+        *self.end += usize::from(self.length);
+    }
+}
+
+impl Put for Record<'_> {
+    #[inline(always)]
+    fn put_word(&mut self, word: u64, bytes: usize) {
+        let at = usize::from(self.length);
+        self.room[at..at + WORD].copy_from_slice(&word.to_le_bytes());
+        self.length += bytes as u8;
     }
 
-    #[cold]
-    fn put_long(&mut self, number: u64) {
-        self.put_word(0, 1);
-        self.put_word(number, WORD);
-    }
-
-    /// Appends a number below 128, as [`Self::put_number`] does.
-    #[inline]
-    pub fn put_small(&mut self, number: u8) {
-        self.put_word(u64::from(number) << 1 | 1, 1);
-    }
-
-    /// Appends what a journal has two bytes for.
-    #[inline]
-    pub fn put_mark(&mut self, mark: u16) {
-        self.put_word(mark.into(), size_of::<u16>());
-    }
-
-    /// Appends bytes as they are.
-    pub fn extend(&mut self, bytes: &[u8]) {
-        self.store(bytes);
-        self.length += bytes.len();
-    }
-
-    /// Appends a text: the number of its bytes, and they.
-    pub fn put_text(&mut self, text: &str) {
-        self.put_number(text.len() as u64);
-        self.extend(text.as_bytes());
+    fn extend(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.length);
+        self.room[at..at + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len() as u8;
     }
 }
 
@@ -164,7 +215,7 @@ impl<'a> Bytes<'a> {
         T::try_from(number).map_err(|_| OUT_OF_RANGE)
     }
 
-    /// A text, as [`Payload::put_text`] puts it.
+    /// A text, as [`Put::put_text`] puts it.
     ///
     /// # Errors
     /// When it is none.
@@ -197,6 +248,23 @@ mod tests {
             for short in 0..bytes.len() {
                 assert_eq!(Bytes(&bytes[..short]).number::<u64>(), Err(TOO_SHORT));
             }
+        }
+    }
+
+    #[test]
+    fn a_record_is_what_would_be_appended_without_it() {
+        for room in 0..2 * RECORD {
+            let (mut at_once, mut plain) =
+                (Payload::with_capacity(room), Payload::with_capacity(0));
+            for number in [0, 127, 128, SHORT - 1, SHORT, u64::MAX] {
+                let mut record = at_once.begin_record();
+                record.put_number(number);
+                record.put_text("a name");
+                record.end();
+                plain.put_number(number);
+                plain.put_text("a name");
+            }
+            assert_eq!(at_once.bytes(), plain.bytes());
         }
     }
 

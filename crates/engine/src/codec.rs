@@ -15,7 +15,7 @@ use counters::{
 };
 use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PathPolicy, Version};
 
-pub use crate::bytes::{Bytes, Damage, Payload};
+pub use crate::bytes::{Bytes, Damage, Payload, Put, Record};
 use crate::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
     PathAccess, PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
@@ -24,7 +24,7 @@ use crate::{
 /// What can be put into bytes and taken out of them.
 pub trait Field: Sized {
     /// Appends it.
-    fn put(&self, to: &mut Payload);
+    fn put(&self, to: &mut impl Put);
 
     /// Takes it from the front. Memory grows with the bytes that there are, whatever they say.
     ///
@@ -36,7 +36,7 @@ pub trait Field: Sized {
 /// What is one of several: its code, and then the fields of that one.
 pub trait Choice: Sized {
     /// Puts it, with a number above its code: mostly the two take one byte.
-    fn put_below(&self, above: u64, to: &mut Payload);
+    fn put_below(&self, above: u64, to: &mut impl Put);
     /// The one of that code.
     ///
     /// # Errors
@@ -45,8 +45,8 @@ pub trait Choice: Sized {
 }
 
 /// Puts a code, which is less than 32, and a number above it.
-#[inline]
-pub fn put_code(code: u8, above: u64, to: &mut Payload) {
+#[inline(always)]
+pub fn put_code(code: u8, above: u64, to: &mut impl Put) {
     match above {
         0..4 => to.put_small((above as u8) << 5 | code),
         4.. => to.put_number(above << 5 | u64::from(code)),
@@ -67,8 +67,8 @@ macro_rules! choices {
         $($code:literal $name:ident $(($($inner:ident),*))? $({$($field:ident),*})?,)*
     })*) => {$(
         impl $crate::codec::Choice for $type {
-            #[inline]
-            fn put_below(&self, above: u64, to: &mut $crate::codec::Payload) {
+            #[inline(always)]
+            fn put_below(&self, above: u64, to: &mut impl $crate::codec::Put) {
                 match self {$(
                     Self::$name $(($($inner),*))? $({$($field),*})? => {
                         $crate::codec::put_code($code, above, to);
@@ -93,7 +93,7 @@ macro_rules! choices {
 
         impl $crate::codec::Field for $type {
             #[inline]
-            fn put(&self, to: &mut $crate::codec::Payload) {
+            fn put(&self, to: &mut impl $crate::codec::Put) {
                 $crate::codec::Choice::put_below(self, 0, to);
             }
 
@@ -109,7 +109,7 @@ macro_rules! records {
     ($($type:ident { $($field:ident),* $(,)? })*) => {$(
         impl $crate::codec::Field for $type {
             #[inline]
-            fn put(&self, to: &mut $crate::codec::Payload) {
+            fn put(&self, to: &mut impl $crate::codec::Put) {
                 let Self { $($field),* } = self;
                 $($crate::codec::Field::put($field, to);)*
             }
@@ -223,7 +223,7 @@ macro_rules! places {
     ($($type:ident),*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Payload) {
+            fn put(&self, to: &mut impl Put) {
                 to.put_small(*self as u8);
             }
 
@@ -243,7 +243,7 @@ fn place<T: Copy>(from: &mut Bytes<'_>, all: &[T]) -> Result<T, Damage> {
 
 impl Field for Status {
     #[inline]
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_small(self.code());
         if let Self::CheckCondition(sense) = self {
             sense.put(to);
@@ -262,7 +262,7 @@ macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Payload) {
+            fn put(&self, to: &mut impl Put) {
                 to.put_number(u64::from(*self));
             }
 
@@ -279,7 +279,7 @@ macro_rules! ids {
     ($($type:ident),*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Payload) {
+            fn put(&self, to: &mut impl Put) {
                 self.0.put(to);
             }
 
@@ -294,7 +294,7 @@ ids!(VmId, VscsiId, VdiskId, DeviceId, PathId, AdapterId, WorldId, Time);
 
 impl Field for IoId {
     #[inline]
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.slot().put(to);
         self.generation().put(to);
     }
@@ -305,7 +305,7 @@ impl Field for IoId {
 }
 
 impl Field for usize {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_number(*self as u64);
     }
 
@@ -316,7 +316,7 @@ impl Field for usize {
 
 impl Field for bool {
     #[inline]
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_small((*self).into());
     }
 
@@ -330,7 +330,7 @@ impl Field for bool {
 }
 
 impl Field for String {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_text(self);
     }
 
@@ -340,7 +340,7 @@ impl Field for String {
 }
 
 impl Field for Advanced {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_text(self.info().path);
     }
 
@@ -350,7 +350,7 @@ impl Field for Advanced {
 }
 
 impl Field for &'static Driver {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_text(self.module);
     }
 
@@ -360,7 +360,7 @@ impl Field for &'static Driver {
 }
 
 impl<T: Field> Field for Option<T> {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.is_some().put(to);
         if let Some(there) = self {
             there.put(to);
@@ -373,7 +373,7 @@ impl<T: Field> Field for Option<T> {
 }
 
 impl<T: Field> Field for Vec<T> {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         (self.len() as u64).put(to);
         self.iter().for_each(|entry| entry.put(to));
     }
@@ -386,7 +386,7 @@ impl<T: Field> Field for Vec<T> {
 }
 
 impl<T: Field> Field for VecDeque<T> {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         (self.len() as u64).put(to);
         self.iter().for_each(|entry| entry.put(to));
     }
@@ -397,7 +397,7 @@ impl<T: Field> Field for VecDeque<T> {
 }
 
 impl<T: Field, const N: usize> Field for [T; N] {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.iter().for_each(|entry| entry.put(to));
     }
 
@@ -408,7 +408,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
 }
 
 impl<T: Field> Field for Box<T> {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.as_ref().put(to);
     }
 
@@ -418,7 +418,7 @@ impl<T: Field> Field for Box<T> {
 }
 
 impl<A: Field, B: Field> Field for (A, B) {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.0.put(to);
         self.1.put(to);
     }
@@ -555,6 +555,20 @@ mod tests {
         round_trip(&Input::Reset(VdiskId(300)));
         round_trip(&Input::Reboot);
         round_trip(&Input::Tick);
+    }
+
+    #[test]
+    fn every_input_is_a_record_with_room_to_spare() {
+        let longest = |input: Input| {
+            let mut payload = Payload::with_capacity(0);
+            input.put_below(u64::MAX >> 5, &mut payload);
+            payload.len()
+        };
+        // Behind it stand its time and a mark.
+        let rest = 9 + size_of::<u16>();
+        for knob in knobs(u32::MAX) {
+            assert!(longest(Input::Set(knob)) + rest < 256, "{knob:?}");
+        }
     }
 
     #[test]

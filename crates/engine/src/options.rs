@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use knobs::{Advanced, AdvancedInfo, Effect, Version};
 
-use crate::codec::{Bytes, Damage, Field, Payload};
+use crate::codec::{Bytes, Damage, Field, Put};
 
 /// The values of every [`Advanced`] option.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Options {
 
 /// By their names: a table that has grown is another one.
 impl Field for Options {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_number(Advanced::TABLE.len() as u64);
         for (info, values) in Advanced::TABLE.iter().zip(self.current.iter().zip(&self.staged)) {
             info.option.put(to);

@@ -13,13 +13,13 @@ use counters::{
 
 use crate::{
     Engine, Outputs,
-    codec::{Bytes, Damage, Field, Payload, records},
+    codec::{Bytes, Damage, Field, Put, records},
     stack::Stack,
 };
 
 /// Between two inputs, and without what was decided and not polled.
 impl Field for Engine {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.stack.put(to);
     }
 
@@ -48,7 +48,7 @@ records! {
 }
 
 impl Field for Occupancy {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.parts().put(to);
     }
 
@@ -58,7 +58,7 @@ impl Field for Occupancy {
 }
 
 impl<T: Field + Copy + Default + PartialEq> Field for Seldom<T> {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.get().put(to);
     }
 
@@ -68,7 +68,7 @@ impl<T: Field + Copy + Default + PartialEq> Field for Seldom<T> {
 }
 
 impl Field for Histogram {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         for table in self.tables() {
             table.is_some().put(to);
             table.into_iter().flatten().for_each(|entries| entries.put(to));

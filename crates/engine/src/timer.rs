@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 
 use counters::{DeviceId, IoId, Time};
 
-use crate::codec::{Bytes, Damage, Field, Payload, choices};
+use crate::codec::{Bytes, Damage, Field, Put, choices};
 
 /// What a wake-up is for; earlier variants and lower ids first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ choices! {
 
 /// In the order of the heap, which is the same again when it is built from it.
 impl Field for Timers {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         to.put_number(self.set.len() as u64);
         self.set.iter().for_each(|Reverse(timer)| timer.put(to));
     }

@@ -8,7 +8,7 @@ use std::{
 use counters::{HostSnapshot, IoId, Status};
 use engine::{
     Dispatch, Event, Output,
-    codec::{Bytes, Damage, Field, Payload},
+    codec::{Bytes, Damage, Field, Put},
 };
 use twox_hash::XxHash3_64;
 
@@ -81,7 +81,7 @@ impl Outputs {
 }
 
 impl Field for Outputs {
-    fn put(&self, to: &mut Payload) {
+    fn put(&self, to: &mut impl Put) {
         self.count.put(to);
         to.extend(&self.digest.to_le_bytes());
     }

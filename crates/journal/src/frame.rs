@@ -22,7 +22,7 @@ use std::{
 
 use twox_hash::XxHash3_64;
 
-use engine::codec::{Damage, Payload};
+use engine::codec::{Damage, Payload, Put};
 
 use crate::{Error, MAGIC, VERSION, segment::Next};
 

@@ -8,7 +8,7 @@ use std::{
 use counters::{HostSnapshot, SECOND, Time};
 use engine::{
     Engine, HostConfig, Input, Output,
-    codec::{Choice, Field, put_code},
+    codec::{Choice, Field, Put, put_code},
 };
 
 use crate::{
@@ -144,13 +144,14 @@ impl<W: Write + Send + 'static> Journal<W> {
             put_code(HOST, host as u64, self.frames.payload());
         }
         let log = &mut self.hosts[host];
-        let payload = self.frames.payload();
-        input.put_below(log.fresh, payload);
-        payload.put_number(at - self.last_at);
+        let mut record = self.frames.payload().begin_record();
+        input.put_below(log.fresh, &mut record);
+        record.put_number(at - self.last_at);
         if log.fresh > 0 {
-            payload.put_mark(log.outputs.mark());
+            record.put_mark(log.outputs.mark());
             log.fresh = 0;
         }
+        record.end();
         self.last_at = at;
         if self.frames.is_full() || at >= self.due {
             self.flush();

@@ -477,6 +477,7 @@ mod tests {
     };
 
     use counters::SECOND;
+    use engine::codec::Put;
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;

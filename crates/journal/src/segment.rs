@@ -15,7 +15,7 @@ use std::sync::Arc;
 use counters::Time;
 use engine::{
     Engine, HostConfig,
-    codec::{Bytes, Damage, Field, Payload},
+    codec::{Bytes, Damage, Field, Put},
 };
 
 use crate::{digest::Outputs, topology};
@@ -47,12 +47,12 @@ impl Journalled {
     }
 
     /// Appends what the first segment begins with.
-    pub(crate) fn put_first(&self, to: &mut Payload) {
+    pub(crate) fn put_first(&self, to: &mut impl Put) {
         self.put_head(0, to);
         self.hosts.iter().for_each(|host| host.put(to));
     }
 
-    fn put_head(&self, number: u64, to: &mut Payload) {
+    fn put_head(&self, number: u64, to: &mut impl Put) {
         to.put_text(&self.name);
         self.epoch_ms.put(to);
         to.put_number(number);
@@ -72,7 +72,7 @@ pub(crate) struct Next {
 
 impl Next {
     /// Appends what it begins with.
-    pub(crate) fn put(&self, to: &mut Payload) {
+    pub(crate) fn put(&self, to: &mut impl Put) {
         self.of.put_head(self.number, to);
         self.at.put(to);
         for (host, (outputs, engine)) in self.of.hosts.iter().zip(&self.states) {
