@@ -95,7 +95,9 @@ pub(crate) struct Machine {
     mailbox: Arc<Mailbox>,
     epoll: Epoll,
     timer: TimerFd,
-    spin: Spin,
+    /// How long it looks for what a call returns, and for what guests ask that were just answered: how long a disk
+    /// takes says nothing of how soon a guest comes again.
+    spins: [Spin; 2],
     /// When sockets and letters are asked about next.
     look_at: Time,
     /// Guests for which something is staged.
@@ -156,7 +158,7 @@ impl Machine {
             mailbox,
             epoll,
             timer,
-            spin: Spin::default(),
+            spins: Default::default(),
             look_at: Time::ZERO,
             staged: Vec::new(),
             periods: Periods::default(),
@@ -183,13 +185,14 @@ impl Machine {
                 last = self.hands.now;
                 continue;
             }
-            if self.hands.now.since(last) < self.spin.ns() || self.hands.guests.rest() {
+            let spin = usize::from(self.hands.answered == last);
+            if self.hands.now.since(last) < self.spins[spin].ns() || self.hands.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
             self.sleep();
             let woken = self.clock.now();
-            self.spin.woken(woken.since(last));
+            self.spins[spin].woken(woken.since(last));
             last = woken;
         }
         self.finish()

@@ -32,6 +32,8 @@ pub(super) struct Hands {
     pub(super) arrays: Vec<Array>,
     /// The time of this pass.
     pub(super) now: Time,
+    /// That of the last one in which a guest was answered.
+    pub(super) answered: Time,
     pub(super) requests: Requests,
     /// Commands that are not done yet, by the place of their id.
     commands: Vec<Option<Sent>>,
@@ -70,6 +72,7 @@ impl Hands {
             images: Vec::new(),
             arrays: Vec::new(),
             now: Time::ZERO,
+            answered: Time::ZERO,
             requests: Requests::default(),
             commands: Vec::new(),
             answers: VecDeque::new(),
@@ -150,6 +153,7 @@ impl Hands {
     /// A request ended: its guest is told, if it is still there.
     pub(super) fn complete(&mut self, tag: u32, status: Status) {
         if let Some(request) = self.requests.end(tag, &mut self.buffers) {
+            self.answered = self.now;
             self.vscsi.complete(self.now, request);
             self.guests.answer(request.guest, &mut request.asked, status, &mut self.buffers);
         }
