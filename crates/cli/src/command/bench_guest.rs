@@ -7,7 +7,7 @@ use std::{
     process::Stdio,
 };
 
-use guest::machine::{BUSYBOX, UML, pack_uml, uml};
+use guest::machine::{BUSYBOX, UML, pack_uml, runs_uml, uml};
 use tempfile::TempDir;
 
 use super::bench_servers::Outcome;
@@ -48,6 +48,9 @@ impl Guest {
             return Err(format!("{file} is not there for a guest (package {package})"));
         }
         let said = |error: std::io::Error| format!("a guest: {error}");
+        if !runs_uml().map_err(said)? {
+            return Err(format!("{UML} cannot save the registers of this processor"));
+        }
         let directory = tempfile::tempdir().map_err(said)?;
         let initrd = pack_uml(directory.path(), &[FIO], JOB).map_err(said)?;
         Ok(Self { initrd, _directory: directory })
