@@ -159,7 +159,8 @@ impl Put for Record<'_> {
     fn put_word(&mut self, word: u64, bytes: usize) {
         let at = usize::from(self.length);
         self.room[at..at + WORD].copy_from_slice(&word.to_le_bytes());
-        self.length += bytes as u8;
+        // No input is as long (a test of `codec.rs` says so), and to ask would take longer than to put.
+        self.length = self.length.wrapping_add(bytes as u8);
     }
 
     fn extend(&mut self, bytes: &[u8]) {

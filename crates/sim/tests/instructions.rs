@@ -8,15 +8,17 @@
 use std::io::Cursor;
 
 use counters::{MILLISECOND, Time};
-use sim::bench::{MODELS, time_engine, time_journal};
+use scenario::Scenario;
+use sim::bench::{MODELS, scenario_with_laws, time_engine, time_journal};
 use testing::callgrind;
 
-/// What is counted: models (a) and (b) of the benchmark, the engine alone, and the same with a journal;
+/// What is counted: models (a) and (b) of the benchmark, (b) with every control law, the engine alone, and the same with a journal;
 /// the most instructions an I/O, a twentieth above what was counted, for compilers differ; and a short
 /// and a long run, whose difference leaves the set-up out.
-const BUDGETS: [(&str, u64, [u64; 2]); 4] = [
+const BUDGETS: [(&str, u64, [u64; 2]); 5] = [
     ("a", 1_245, [50, 150]),
     ("b", 1_315, [5, 10]),
+    ("laws", 2_350, [50, 150]),
     ("engine", 1_170, [2_000, 8_000]),
     ("journal", 1_830, [2_000, 8_000]),
 ];
@@ -46,8 +48,9 @@ fn counted_run() {
     let (name, length) = run.split_once(' ').unwrap();
     let length = length.parse().unwrap();
     let ios = match name {
-        "a" => simulate(0, length),
-        "b" => simulate(1, length),
+        "a" => simulate(MODELS[0].scenario(), length),
+        "b" => simulate(MODELS[1].scenario(), length),
+        "laws" => simulate(scenario_with_laws(), length),
         "engine" => time_engine(96, length).ios,
         _ => time_journal(96, length, Cursor::new(Vec::new())).unwrap().0.ios,
     };
@@ -55,8 +58,7 @@ fn counted_run() {
 }
 
 /// So many virtual milliseconds of a model.
-fn simulate(model: usize, millis: u64) -> u64 {
-    let mut scenario = MODELS[model].scenario();
+fn simulate(mut scenario: Scenario, millis: u64) -> u64 {
     scenario.duration_ns = millis * MILLISECOND;
     scenario.sample_ns = scenario.duration_ns;
     scenario.windows[0].to = Time(scenario.duration_ns);

@@ -7,6 +7,7 @@
 use counters::DeviceId;
 use engine::HostConfig;
 use knobs::{Advanced, Allocation, IoControl, Knob};
+use scenario::Scenario;
 
 use super::{DEPTH, MODELS, Timing, time_scenario};
 
@@ -18,17 +19,22 @@ const PORT_LIMIT: u32 = 15 * DEPTH;
 /// Simulates model (b), with every control law or without.
 #[must_use]
 pub fn time_laws(are_on: bool) -> Timing {
-    let mut scenario = MODELS[1].scenario();
-    if are_on {
-        scenario.arrays[0].config.queues.port_limit = Some(PORT_LIMIT);
-        for host in &mut scenario.hosts {
-            put_on(&mut host.config);
-            let devices = (0..host.config.devices.len()).map(DeviceId::new);
-            host.settings = devices.flat_map(of_device).collect();
-            host.settings.push(Knob::Advanced { option: Advanced::QFullSampleSize, value: 32 });
-        }
-    }
+    let scenario = if are_on { scenario_with_laws() } else { MODELS[1].scenario() };
     time_scenario(&scenario, 1)
+}
+
+/// Model (b) with every control law.
+#[must_use]
+pub fn scenario_with_laws() -> Scenario {
+    let mut scenario = MODELS[1].scenario();
+    scenario.arrays[0].config.queues.port_limit = Some(PORT_LIMIT);
+    for host in &mut scenario.hosts {
+        put_on(&mut host.config);
+        let devices = (0..host.config.devices.len()).map(DeviceId::new);
+        host.settings = devices.flat_map(of_device).collect();
+        host.settings.push(Knob::Advanced { option: Advanced::QFullSampleSize, value: 32 });
+    }
+    scenario
 }
 
 /// Storage I/O Control, and the depth found by latency.

@@ -29,7 +29,7 @@ mod alone;
 mod laws;
 
 pub use alone::{time_counters, time_engine, time_journal};
-pub use laws::time_laws;
+pub use laws::{scenario_with_laws, time_laws};
 
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
