@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use scenario::{Backend, Scenario};
+use scenario::{Backend, Image, Scenario};
 use serde::Serialize;
 
 /// The oldest kernel whose io_uring reads, writes and allocates files as the daemon asks it to
@@ -127,7 +127,7 @@ pub(crate) fn check(system: &System, scenario: Option<&Scenario>, base: &Path) -
             Backend::File(path) => Some((base.join(path), image)),
             Backend::Null | Backend::Memory => None,
         });
-        checks.extend(images.map(|(path, wanted)| image(&path, wanted.read_only, wanted.size)));
+        checks.extend(images.map(|(path, wanted)| image(&path, wanted)));
         checks.extend(host.cpus.iter().map(|cpu| match live::try_cpu(*cpu) {
             Ok(()) => good("cpus", format!("CPU {cpu}")),
             Err(error) => bad("cpus", error, "nproc --all".into()),
@@ -245,14 +245,14 @@ fn directory(what: &'static str, path: &Path) -> Check {
 }
 
 /// An image that is there can be opened; one that is not can be made, where its size is told.
-fn image(path: &Path, read_only: bool, size: Option<u64>) -> Check {
+fn image(path: &Path, &Image { read_only, size, is_raw, .. }: &Image) -> Check {
     const WHAT: &str = "image";
     let shown = path.display();
     let name = knobs::shell(&shown.to_string());
     match OpenOptions::new().read(true).write(!read_only).open(path) {
         Ok(file) => match file.metadata() {
             Ok(found) if found.is_file() || found.file_type().is_block_device() => {
-                match live::look_at_image(path, size, read_only) {
+                match live::look_at_image(path, size, read_only, is_raw) {
                     Ok(()) => good(WHAT, shown.to_string()),
                     Err(error) => bad(WHAT, format!("{shown}: {error}"), format!("ls -l {name}")),
                 }

@@ -449,6 +449,28 @@ fn a_storage_policy_goes_and_comes_back() {
 }
 
 #[test]
+fn what_a_device_was_set_to_is_kept_whichever_line_the_depth_of_its_driver_has() {
+    let site = Site::new(DISKS);
+    let depth = |value: u32| {
+        esxcli(
+            &site,
+            &format!("system module parameters set -m qlnativefc -p ql2xmaxqdepth={value}"),
+        );
+    };
+    let daemon = site.serve(2, &["--control", "c"]);
+    depth(128);
+    daemon.stop();
+    let daemon = site.serve(2, &["--control", "c"]);
+    esxcli(&site, &format!("storage core device set -d {DEVICE} -m 100"));
+    esxcli(&site, &format!("storage core device set -d {DEVICE} -O 90"));
+    depth(200);
+    daemon.stop();
+    let daemon = site.serve(2, &["--control", "c"]);
+    assert_eq!(depths(&site), (Some(100), Some(90)));
+    daemon.stop();
+}
+
+#[test]
 fn a_file_is_read_again() {
     let site = Site::new(DISKS);
     let mut daemon = site.serve(2, &["--control", "c"]);

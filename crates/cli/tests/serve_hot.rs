@@ -170,7 +170,7 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
     let mut client = Client::on(&site.socket(), "b:scsi0:0", false);
     let of_b = |line: &str| format!("{DISKS}{line}\n");
     let anew = "cannot be changed at work: begin the daemon anew";
-    let outside = "is in none of the directories that the file named when the daemon began";
+    let outside = "is in none of the directories in which there were disks when the daemon began";
     let cases = [
         (of_b("read_only = true"), format!("h.toml:14: disk `b:scsi0:0`: `read_only` {anew}")),
         (of_b("export = \"x\""), format!("h.toml:14: disk `b:scsi0:0`: `export` {anew}")),
@@ -294,6 +294,38 @@ fn a_disk_moves_to_another_device_and_its_guest_misses_nothing() {
     assert!(said.contains("`image`: ./other.img is not the file that is served"), "{said}");
     daemon.stop();
     assert!(replayed(&site.path("j")).iter().all(|said| said.contains("identical, bit for bit")));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_file_keeps_the_daemon_from_nothing() {
+    let site = Site::new(DISKS);
+    let mut daemon = site.serve(2, &[]);
+    fs::remove_file(site.path("h.toml")).unwrap();
+    let made = Command::new("mkfifo").arg(site.path("h.toml")).status();
+    assert!(made.expect("coreutils has it").success());
+    daemon.signal("HUP");
+    assert_eq!(daemon.said_behind("h.toml is not taken: h.toml: it is "), "no regular file");
+    daemon.stop();
+}
+
+#[test]
+fn what_a_guest_writes_makes_no_other_format_of_an_image_that_is_said_to_be_raw() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &[]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    assert_eq!(client.write(0, 0, b"QFI\xfb".repeat(128).as_slice()), 0);
+    drop(client);
+    daemon.stop();
+    let refused = site.refusal();
+    assert!(
+        refused.contains("format qcow2") && refused.contains("`format = \"raw\"`"),
+        "{refused}"
+    );
+    site.write(&DISKS.replace("size = \"8m\"", "size = \"8m\"\nformat = \"raw\""));
+    let daemon = site.serve(2, &[]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    assert_eq!(client.read(0, 512), b"QFI\xfb".repeat(128));
+    daemon.stop();
 }
 
 #[test]

@@ -20,6 +20,9 @@ pub(crate) const BUFFER_MAX: usize = 32 << 20;
 /// Bytes that are kept for the next requests.
 const SPARE_MAX: usize = 16 << 20;
 
+/// Bytes that were freed after which the system gets them back.
+const FREED_MAX: usize = 64 << 20;
+
 /// Bytes from the beginning of a page on.
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -113,6 +116,8 @@ impl From<Buffer> for Data {
 pub(crate) struct Buffers {
     spare: [Vec<Buffer>; CLASSES],
     spare_bytes: usize,
+    /// Bytes that were not kept since the system was last given back what is free.
+    freed: usize,
 }
 
 impl Buffers {
@@ -137,6 +142,24 @@ impl Buffers {
         if self.spare_bytes + (PAGE << class) <= SPARE_MAX {
             self.spare_bytes += PAGE << class;
             self.spare[class].push(buffer);
+        } else {
+            self.freed += PAGE << class;
+        }
+    }
+
+    /// Gives back to the system what was much and is free, where the allocator would keep it: between blocks
+    /// that are not free it does. That takes milliseconds, so it is for who is about to sleep.
+    pub(crate) fn trim(&mut self) {
+        if self.freed >= FREED_MAX {
+            self.freed = 0;
+            #[cfg(target_env = "gnu")]
+            {
+                #[expect(unsafe_code, reason = "it is a function of another language")]
+                // SAFETY: it takes a number, and may be called at any time by any thread.
+                unsafe {
+                    nix::libc::malloc_trim(0)
+                };
+            }
         }
     }
 }

@@ -251,7 +251,7 @@ impl Planning<'_> {
         });
         outside.map_or(Ok(()), |(path, _)| {
             let what = format!(
-                "{path} is in none of the directories that the file named when the daemon began, \
+                "{path} is in none of the directories in which there were disks when the daemon began, \
                  and it has given up all others: begin the daemon anew"
             );
             Err(self.seen.refusal(disk, &what))

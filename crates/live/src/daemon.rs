@@ -17,6 +17,7 @@ use std::{
         mpsc::{Receiver, channel},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use engine::{Engine, Input, Object};
@@ -149,11 +150,15 @@ pub struct Daemon {
     pub notes: Vec<String>,
 }
 
+/// How long components may take to end: what is under way has 10 s.
+const PATIENCE: Duration = Duration::from_secs(12);
+
 /// A component at work.
 #[derive(Debug)]
 struct Running {
     mailbox: Arc<Mailbox>,
-    thread: JoinHandle<Result<(), String>>,
+    /// It ends with the number of I/Os that it has left unanswered.
+    thread: JoinHandle<Result<usize, String>>,
 }
 
 impl Daemon {
@@ -215,6 +220,9 @@ impl Daemon {
             opened.open(seen, 0..host.images.len(), &[])?;
         self.notes.extend(notes);
         self.made.extend(made);
+        let refuse =
+            |what| format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name);
+        host.cpus.iter().try_for_each(|cpu| try_cpu(*cpu)).map_err(refuse)?;
         let (mut machines, mut ways) = (Vec::new(), Vec::new());
         for (index, part) in parts.into_iter().enumerate() {
             let (way, more) = channel();
@@ -248,8 +256,6 @@ impl Daemon {
                 work(machine)
             });
             let thread = thread.map_err(|error| format!("a thread: {error}"))?;
-            let refuse =
-                |what| format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name);
             is_bound.recv().unwrap_or(Ok(())).map_err(refuse)?;
             self.components.push(Running { mailbox, thread });
         }
@@ -274,16 +280,33 @@ impl Daemon {
         Ok(())
     }
 
-    /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed.
+    /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed. What
+    /// could not be answered, and what keeps it, is told to `tell`, a line each.
     ///
     /// # Errors
     /// A journal that could not be written.
-    pub fn stop(self) -> Result<(), String> {
+    pub fn stop(self, tell: fn(&str)) -> Result<(), String> {
         self.listening.into_iter().for_each(Listening::stop);
         self.components.iter().for_each(|component| component.mailbox.send(Letter::Stop));
-        let ended = self.components.into_iter().map(|component| component.thread.join());
-        let ended: Vec<_> = ended.collect();
-        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| process::abort()))
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            let threads = self.components.into_iter().map(|component| component.thread);
+            // Whoever ends the daemon waits for this.
+            let _ = sender.send(threads.map(JoinHandle::join).collect::<Vec<_>>());
+        });
+        let ended = ended.recv_timeout(PATIENCE).or_else(|_| {
+            tell("it stays until the kernel returns a call on a disk, which nothing else can end");
+            ended.recv()
+        });
+        let left = ended.unwrap_or_default().into_iter().map(|ended| match ended {
+            Ok(left) => left,
+            Err(_) => process::abort(),
+        });
+        let left: usize = left.sum::<Result<usize, String>>()?;
+        if left > 0 {
+            tell(&format!("{left} I/Os were still under way after 10 s, and are not answered"));
+        }
+        Ok(())
     }
 }
 
@@ -398,7 +421,7 @@ fn escaped(bytes: &[u8]) -> String {
 
 /// The thread of a component. Whatever is wrong with it, nothing half done may go on: guests' memory is
 /// with the kernel.
-fn work(machine: Machine) -> Result<(), String> {
+fn work(machine: Machine) -> Result<usize, String> {
     catch_unwind(AssertUnwindSafe(|| machine.run())).unwrap_or_else(|_| process::abort())
 }
 

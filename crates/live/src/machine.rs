@@ -174,11 +174,11 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Works until it is told to end and has.
+    /// Works until it is told to end and has; how many I/Os are still under way then.
     ///
     /// # Errors
     /// When its journal could not be written.
-    pub(crate) fn run(mut self) -> Result<(), String> {
+    pub(crate) fn run(mut self) -> Result<usize, String> {
         let mut last = self.clock.now();
         while !self.is_over() {
             if self.pass() {
@@ -252,6 +252,7 @@ impl Machine {
 
     /// Until something comes or is due.
     fn sleep(&mut self) {
+        self.hands.buffers.trim();
         let now = self.clock.now();
         let due = self.due();
         if due <= now {
@@ -441,10 +442,11 @@ impl Machine {
         counters
     }
 
-    fn finish(mut self) -> Result<(), String> {
-        let Some(mut journal) = self.journal.take() else { return Ok(()) };
+    fn finish(mut self) -> Result<usize, String> {
+        let left = self.hands.requests.count();
+        let Some(mut journal) = self.journal.take() else { return Ok(left) };
         let counters = self.counters();
         journal.counted(0, &counters);
-        journal.finish().map(drop).map_err(|error| error.to_string())
+        journal.finish().map(|_| left).map_err(|error| error.to_string())
     }
 }

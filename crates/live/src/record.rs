@@ -5,6 +5,7 @@ use counters::sorted::sort;
 use std::{
     fs::{self, File},
     io::{self, ErrorKind, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -41,7 +42,7 @@ impl Record {
         let directory = directory.to_path_buf();
         fs::create_dir_all(&directory).map_err(|error| named(&directory, &error))?;
         let path = directory.join(file_name(name, (epoch_ms, 0)));
-        let file = File::create_new(&path).map_err(|error| named(&path, &error))?;
+        let file = make(&path).map_err(|error| named(&path, &error))?;
         let record = Self { directory, name: name.into(), epoch_ms, cap_bytes, path, file, tell };
         record.make_room()?;
         Ok(record)
@@ -109,10 +110,15 @@ fn place_of(name: &str, file: &str) -> Option<(u64, u64)> {
     (file == file_name(name, place)).then_some(place)
 }
 
+/// Makes a file. It has the names of VMs: who may read it is who may use the daemon's sockets.
+fn make(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
 impl Files for Record {
     fn go_on(&mut self, number: u64) -> io::Result<()> {
         self.path = self.directory.join(file_name(&self.name, (self.epoch_ms, number)));
-        let file = File::create_new(&self.path).map_err(|error| named(&self.path, &error));
+        let file = make(&self.path).map_err(|error| named(&self.path, &error));
         self.file = file.map_err(|error| self.ended(error))?;
         self.make_room().map_err(|error| self.ended(error))
     }

@@ -502,6 +502,7 @@ fn check_image(was: &Image, new: &Image) -> Result<(), &'static str> {
         ("vhost_user", was.vhost_user == new.vhost_user),
         ("read_only", was.read_only == new.read_only),
         ("shared", was.shared == new.shared),
+        ("format", was.is_raw == new.is_raw),
     ];
     keys.iter().find(|(_, is_same)| !is_same).map_or(Ok(()), |(key, _)| Err(key))
 }

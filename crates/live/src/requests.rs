@@ -91,9 +91,14 @@ impl Requests {
         self.all.iter().zip(0..).filter(|(request, _)| request.is_open)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.free.len() == self.all.len()
+        self.count() == 0
     }
 }
 

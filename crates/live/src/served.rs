@@ -225,7 +225,7 @@ impl Opening<'_> {
         if identity(path).is_some_and(|image| Some(image) == identity(self.seen.file.as_ref())) {
             return Err("it is the file that describes this host".into());
         }
-        let (file, made) = FileImage::open(path, wanted.size, wanted.read_only)?;
+        let (file, made) = FileImage::open(path, wanted.size, wanted.read_only, wanted.is_raw)?;
         self.served.made.extend(made);
         if !file.is_direct {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
@@ -264,11 +264,16 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 /// Looks at an image that is there as whoever serves it will, and leaves it as it is. `size` is that of its disk,
-/// in bytes, where the file says it.
+/// in bytes, where the file says it; `is_raw` says that it is raw whatever it begins with.
 ///
 /// # Errors
 /// Why it would be refused, without its name: it cannot be opened, another process has it, it is of another
 /// format, or its size is another one and cannot grow.
-pub fn look_at_image(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
-    FileImage::look(path, size, read_only)
+pub fn look_at_image(
+    path: &Path,
+    size: Option<u64>,
+    read_only: bool,
+    is_raw: bool,
+) -> Result<(), String> {
+    FileImage::look(path, size, read_only, is_raw)
 }

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knobs::{Line, Setting, Target};
+use knobs::{Effect, Line, Setting, Target};
 
 /// The first line.
 const FIRST: &str = "kavg settings 1";
@@ -97,10 +97,14 @@ impl Settings {
         self.kept.len()
     }
 
-    /// Each with where it stands: `FILE:LINE` and the line.
+    /// Each with where it stands: `FILE:LINE` and the line. What a host reads as it boots comes first: a driver's
+    /// depth bounds what its devices may be set to, whichever was set last.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let place = |kept: &Kept| format!("{}:{}", self.path.display(), kept.line);
-        self.kept.iter().map(move |kept| (place(kept), kept.text()))
+        let of_boot = |kept: &&Kept| matches!(kept.setting.effect(), Effect::HostReboot);
+        let later = self.kept.iter().filter(move |kept| !of_boot(kept));
+        let kept = self.kept.iter().filter(of_boot).chain(later);
+        kept.map(move |kept| (place(kept), kept.text()))
     }
 
     pub(crate) fn kept(&self) -> &[Kept] {

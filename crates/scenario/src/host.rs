@@ -24,7 +24,7 @@ const ADAPTERS_MAX: usize = 64;
 /// How long a reboot takes when the file does not say; nobody publishes it.
 const BOOT_DEFAULT_NS: u64 = 60 * SECOND;
 
-const HOST_KEYS: &[&str] = &[
+pub(crate) const HOST_KEYS: &[&str] = &[
     "count",
     "esxi",
     "boot",

@@ -8,6 +8,7 @@ use model::{ArrayConfig, ByCommand, Front, Queues, ServerQueue, Service, Spread,
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
+    host::HOST_KEYS,
     names::LENGTH_MAX,
     reader::{Node, Table},
 };
@@ -48,6 +49,8 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
     }
     for (_, node) in root.named("host")? {
         if is_nbd_needed && node.child("nbd").is_none() {
+            // It may be there by a name that is none.
+            node.table(HOST_KEYS)?;
             return Err(node.error("`nbd` is missing: where are its disks to be found?"));
         }
     }
@@ -151,13 +154,14 @@ pub(crate) fn image(
     disk: &str,
 ) -> Result<Option<Image>, Error> {
     let size = table.read("size", size)?;
-    let named = table.read("image", |node| Ok(node.string()?.to_string()))?;
+    let named = table.read("image", path)?;
     let export = table.read("export", export)?;
-    let vhost_user = table.read("vhost_user", |node| Ok(node.string()?.to_string()))?;
+    let vhost_user = table.read("vhost_user", path)?;
     let read_only = table.read("read_only", Node::boolean)?.unwrap_or(false);
     let shared = table.read("shared", Node::boolean)?.unwrap_or(false);
+    let is_raw = table.read("format", |node| node.choice(&[("raw", true)]))?.unwrap_or(false);
     let Some(store) = store else {
-        let keys = ["size", "image", "export", "vhost_user", "read_only", "shared"];
+        let keys = ["size", "image", "export", "vhost_user", "read_only", "shared", "format"];
         let alone = keys.iter().find_map(|key| table.get(key));
         let refuse = |node: Node<'_>| {
             node.error("it goes with `backend` of the datastore, which does not have it")
@@ -171,7 +175,7 @@ pub(crate) fn image(
         }
         _ if size.is_none() => return table.need("size").map(|_| None),
         kind => {
-            if let Some(node) = table.get("image") {
+            if let Some(node) = table.get("image").or_else(|| table.get("format")) {
                 return Err(node.error("it goes with `backend = \"file\"` of the datastore"));
             }
             if kind == StoreKind::Null { Backend::Null } else { Backend::Memory }
@@ -186,14 +190,23 @@ pub(crate) fn image(
         vhost_user,
         read_only,
         shared,
+        is_raw,
         line: table.get("image").map_or(table.node().line(), |node| node.line()),
     }))
+}
+
+/// The name of a file.
+fn path(node: &Node<'_>) -> Result<String, Error> {
+    match node.string()? {
+        "" => Err(node.error("it is empty; it is the name of a file")),
+        name => Ok(name.to_owned()),
+    }
 }
 
 /// `[host.NAME.nbd]`.
 pub(crate) fn nbd(node: &Node<'_>) -> Result<Nbd, Error> {
     let table = node.table(&["socket", "tcp"])?;
-    let socket = table.read("socket", |node| Ok(node.string()?.to_string()))?;
+    let socket = table.read("socket", path)?;
     let tcp = table.read("tcp", |node| node.parsed(loopback))?;
     if socket.is_none() && tcp.is_none() {
         return Err(node.error("one of `socket`, `tcp` is missing"));

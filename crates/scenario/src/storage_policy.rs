@@ -119,7 +119,8 @@ pub(crate) fn check(host: &HostConfig) -> Result<(), String> {
 pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocation, Error> {
     let iops = |node: &Node<'_>| node.integer32(Allocation::LIMITS);
     let limit = table.read("limit", |node| match node.is_string() {
-        true => node.choice(&[("unlimited", None)]),
+        true if node.string()? == "unlimited" => Ok(None),
+        true => Err(node.error("it is a number of I/Os a second, or \"unlimited\"")),
         false => iops(node).map(Some),
     })?;
     Ok(Allocation {

@@ -157,6 +157,8 @@ pub struct Image {
     pub read_only: bool,
     /// Whether other disks may be the same image.
     pub shared: bool,
+    /// Whether it is raw, whatever it begins with: a guest may have written that.
+    pub is_raw: bool,
     /// The line of the disk in the file, from 1.
     pub line: usize,
 }

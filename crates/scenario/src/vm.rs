@@ -53,6 +53,7 @@ const DISK_KEYS: &[&str] = &[
     "vhost_user",
     "read_only",
     "shared",
+    "format",
 ];
 
 /// A virtual machine and the ids it has on each host that knows it.

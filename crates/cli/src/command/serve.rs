@@ -1,6 +1,7 @@
 //! `kavg serve`: the disks of a file for real guests, from real storage, until it is told to end.
 
 use std::{
+    fs::metadata,
     io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -17,7 +18,7 @@ use crate::{Result, output::Outputs, talk::say, text::clean};
 /// The file that is handed out.
 const EXAMPLE: &str = include_str!("serve.toml");
 
-/// Serve the disks of a file over NBD, with the stack of ESXi between them and their storage
+/// Serve the disks of a file over vhost-user and NBD, with the stack of ESXi between them and their storage
 ///
 /// A line for each disk says where a client finds it; then all of them can be opened. SIGTERM and
 /// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths
@@ -37,7 +38,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
     /// The most that the files of a component have together, those of earlier daemons too: the oldest go
-    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size,
+    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = journal_cap,
           requires = "journal")]
     journal_cap: u64,
     /// A Unix socket for `kavg esxcli`, `kavg esxtop` and `kavg diagnose --live`; only its owner may
@@ -55,6 +56,13 @@ pub(crate) struct Serve {
     /// Print a commented file to start from
     #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "metrics", "settings"])]
     example: bool,
+}
+
+/// A segment has up to a frame of 64 KiB more than its share.
+fn journal_cap(text: &str) -> std::result::Result<u64, String> {
+    const LEAST: u64 = 1 << 18;
+    let bytes = parse_size(text)?;
+    (bytes >= LEAST).then_some(bytes).ok_or_else(|| "allowed is 256k and more".into())
 }
 
 /// Whoever reads counters reads the names of VMs.
@@ -111,7 +119,7 @@ impl Serve {
                 Err(what) => say(&clean(&format!("{file} is not taken: {what}"))),
             }
         }
-        daemon.stop()?;
+        daemon.stop(options.tell)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -163,6 +171,10 @@ fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
     Ok(Scenario::parse_served(file, &text(path)?, &mut include)?)
 }
 
+/// The text of a file. Whoever opened a pipe would wait for who fills it, and nothing would end the daemon then.
 fn text(path: &Path) -> std::result::Result<String, String> {
+    if metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err(format!("{}: it is no regular file", path.display()));
+    }
     read_text(path).map_err(|error| error.to_string())
 }

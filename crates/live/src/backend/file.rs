@@ -110,6 +110,7 @@ impl FileImage {
         path: &Path,
         size: Option<u64>,
         read_only: bool,
+        is_raw: bool,
     ) -> Result<(Self, Option<Made>), String> {
         let is_new = !path.exists();
         if is_new && read_only {
@@ -147,7 +148,10 @@ impl FileImage {
             file.set_len(size).map_err(in_words)?;
         }
         let identity = Identity::of(&metadata);
-        let (found, bytes) = measure(&file, path, size, may_grow(&metadata, read_only))?;
+        if !is_raw {
+            refuse_formats(path)?;
+        }
+        let (found, bytes) = measure(&file, size, may_grow(&metadata, read_only))?;
         if bytes > found {
             file.set_len(bytes).map_err(in_words)?;
         }
@@ -161,11 +165,19 @@ impl FileImage {
     ///
     /// # Errors
     /// Why it would be refused, without its name.
-    pub(crate) fn look(path: &Path, size: Option<u64>, read_only: bool) -> Result<(), String> {
+    pub(crate) fn look(
+        path: &Path,
+        size: Option<u64>,
+        read_only: bool,
+        is_raw: bool,
+    ) -> Result<(), String> {
         let file = OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
         let metadata = file.metadata().map_err(in_words)?;
         lock(&file, read_only)?;
-        measure(&file, path, size, may_grow(&metadata, read_only)).map(drop)
+        if !is_raw {
+            refuse_formats(path)?;
+        }
+        measure(&file, size, may_grow(&metadata, read_only)).map(drop)
     }
 
     /// One that is no file, in front of the disk of a test.
@@ -183,8 +195,9 @@ impl FileImage {
 }
 
 /// Refuses an image of another format. Blocks are of no matter for a descriptor of its own.
-fn refuse_formats(path: &Path, bytes: u64) -> Result<(), String> {
-    let file = File::open(path).map_err(in_words)?;
+fn refuse_formats(path: &Path) -> Result<(), String> {
+    let mut file = File::open(path).map_err(in_words)?;
+    let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
     let sector = |at| {
         let mut sector = [0; SECTOR as usize];
         file.read_at(&mut sector, at).map(|_| sector).map_err(in_words)
@@ -197,7 +210,8 @@ fn refuse_formats(path: &Path, bytes: u64) -> Result<(), String> {
     };
     Err(format!(
         "it is an image of the format {format}; only raw ones are served: \
-             qemu-img convert -O raw {0} {0}.raw",
+             qemu-img convert -O raw {0} {0}.raw; a guest can write that into a raw image too, \
+             which `format = \"raw\"` of its disk serves as it is",
         path.display()
     ))
 }
@@ -214,14 +228,8 @@ fn may_grow(metadata: &Metadata, read_only: bool) -> bool {
 }
 
 /// The size of a raw image, which is whole sectors, and the one that it is to have: that of its disk.
-fn measure(
-    mut file: &File,
-    path: &Path,
-    wanted: Option<u64>,
-    may_grow: bool,
-) -> Result<(u64, u64), String> {
+fn measure(mut file: &File, wanted: Option<u64>, may_grow: bool) -> Result<(u64, u64), String> {
     let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
-    refuse_formats(path, bytes)?;
     if bytes == 0 || !bytes.is_multiple_of(SECTOR.into()) {
         return Err(format!("it has {bytes} bytes, which are no whole sectors of {SECTOR}"));
     }

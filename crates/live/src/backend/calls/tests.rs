@@ -17,7 +17,7 @@ fn mailbox() -> Arc<Mailbox> {
 
 fn image(bytes: u64) -> (tempfile::TempDir, Calls) {
     let directory = tempfile::tempdir().unwrap();
-    let opened = FileImage::open(&directory.path().join("i"), Some(bytes), false);
+    let opened = FileImage::open(&directory.path().join("i"), Some(bytes), false, false);
     let (image, made) = opened.unwrap();
     made.into_iter().for_each(Made::keep);
     (directory, image.calls)
