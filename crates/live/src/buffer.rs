@@ -147,6 +147,11 @@ impl Buffers {
         }
     }
 
+    /// A client has gone, and with it what it had not read.
+    pub(crate) const fn trim_soon(&mut self) {
+        self.freed = FREED_MAX;
+    }
+
     /// Gives back to the system what was much and is free, where the allocator would keep it: between blocks
     /// that are not free it does. That takes milliseconds, so it is for who is about to sleep.
     pub(crate) fn trim(&mut self) {

@@ -411,6 +411,7 @@ impl Machine {
     /// Guests that have gone: what they had under way is given up.
     fn dismiss(&mut self) {
         while let Some(guest) = self.hands.guests.next_over() {
+            self.hands.buffers.trim_soon();
             for (vdisk, tag) in self.hands.requests.of(guest) {
                 // It may end on its own by now.
                 let _ = self.input(Input::Abort { vdisk, tag });
