@@ -274,6 +274,10 @@ fn a_daemon_is_diagnosed_and_shown() {
     let diagnosis = kavg(&site, &["diagnose", "--live", "c", "-d", "1", "-n", "2", "--json"]);
     assert_ne!(diagnosis.status.code(), Some(2), "{diagnosis:?}");
     assert!(String::from_utf8(diagnosis.stdout).unwrap().contains("\"host\": \"h\""));
+    esxcli(&site, "storage core path set -p vmhba1:C0:T0:L0 -s off");
+    let off = kavg(&site, &["diagnose", "--live", "c", "-d", "1", "-n", "2"]);
+    let said = String::from_utf8(off.stderr).unwrap();
+    assert!(said.contains(&format!("path vmhba1:C0:T0:L0 of {DEVICE} is off")), "{said}");
     let screens = kavg(&site, &["esxtop", "--live", "c", "-d", "1"]);
     let screens = String::from_utf8(screens.stdout).unwrap();
     assert!(screens.contains("esxtop u, devices") && screens.contains(DEVICE), "{screens}");

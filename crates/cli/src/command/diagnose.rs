@@ -15,7 +15,8 @@ use crate::{
     html, json,
     live::Live,
     output::Outputs,
-    talk::wait_for,
+    talk::{say, wait_for},
+    text::clean,
     whatif,
 };
 
@@ -139,7 +140,14 @@ impl Diagnose {
         let Some(socket) = &self.live else { return Ok(None) };
         let live = Live { live: Some(socket.clone()), host: self.host.clone() };
         let mut daemon = live.connect()?;
-        let facts = facts::of_state(&daemon.state()?)?;
+        let state = daemon.state()?;
+        // A device without a path completes nothing that could be judged.
+        for path in state.paths.iter().filter(|path| path.dead || !path.up) {
+            let what = if path.up { "dead" } else { "off" };
+            let device = state.devices.get(path.device as usize).map_or("", |device| &device.name);
+            say(&clean(&format!("path {} of {device} is {what}", path.name)));
+        }
+        let facts = facts::of_state(&state)?;
         let wait = || sleep(Duration::from_secs(self.delay));
         let recording = daemon.record(self.samples as usize, wait)?;
         Ok(Some((facts, Measured::of(recording))))

@@ -107,7 +107,7 @@ impl Vscsistats {
             out.write_all(list(&disks).as_bytes())?;
         } else if act == VscsiAct::Start {
             let minutes = VscsiStats::TIME_NS / (60 * SECOND);
-            say(&format!("for {minutes} minutes; -s once more prolongs that"));
+            say(&format!("it is counted for {minutes} minutes; -s once more prolongs that"));
         }
         Ok(ExitCode::SUCCESS)
     }
