@@ -12,6 +12,7 @@ use crate::{
     event, expect,
     expect::Windows,
     flash_cache,
+    host::HOST_KEYS,
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
     resolve::{self, Knobs},
@@ -195,7 +196,7 @@ fn parse(
     beside.overs.iter().try_for_each(|over| over.put(source, &mut document))?;
     let root = reader::root(source, &document, KEYS)?;
     if purpose == Purpose::Serve {
-        serving::check(&root)?;
+        serving::check(&root, HOST_KEYS)?;
     }
     let name = Path::new(source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     build(name.unwrap_or_default(), &root, purpose, beside, include)

@@ -8,7 +8,6 @@ use model::{ArrayConfig, ByCommand, Front, Queues, ServerQueue, Service, Spread,
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
-    host::HOST_KEYS,
     names::LENGTH_MAX,
     reader::{Node, Table},
 };
@@ -30,8 +29,8 @@ pub(crate) enum Purpose {
     Serve,
 }
 
-/// What only who serves needs: back ends, and where disks are found.
-pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
+/// What only who serves needs: back ends, and where disks are found. A host has those keys.
+pub(crate) fn check(root: &Table<'_>, host_keys: &[&str]) -> Result<(), Error> {
     for (_, node) in root.named("datastore")? {
         if node.child("backend").is_none() {
             return Err(node.error("`backend` is missing: without one nothing can be served"));
@@ -50,7 +49,7 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
     for (_, node) in root.named("host")? {
         if is_nbd_needed && node.child("nbd").is_none() {
             // It may be there by a name that is none.
-            node.table(HOST_KEYS)?;
+            node.table(host_keys)?;
             return Err(node.error("`nbd` is missing: where are its disks to be found?"));
         }
     }
