@@ -117,6 +117,9 @@ fn programs_read_lists_as_esxcli_formats_them() {
     assert_eq!(worlds.as_array().map(Vec::len), Some(2), "{json}");
     assert_eq!(worlds[0]["World Name"], "vmm0:a");
     assert!(worlds[0]["Open Count"].is_u64(), "{json}");
+    let json = formatted("--formatter=json", "kavg disk list");
+    let disks: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(disks[0]["DiskLimitIOPerSecond"], -1, "{json}");
     daemon.stop();
 }
 

@@ -169,9 +169,12 @@ impl Shown {
 
     /// Numbers are numbers there, and true and false are what they are.
     fn json(&self) -> String {
-        let typed = |text: &str| match text.parse::<u64>() {
-            Ok(number) => Value::from(number),
-            Err(_) => text.parse::<bool>().map_or_else(|_| Value::from(text), Value::from),
+        let typed = |text: &str| {
+            let whole = text.parse::<u64>().map(Value::from);
+            let number = whole.or_else(|_| text.parse::<i64>().map(Value::from));
+            number.unwrap_or_else(|_| {
+                text.parse::<bool>().map_or_else(|_| Value::from(text), Value::from)
+            })
         };
         let object = |object: &Object| {
             let fields =
