@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use counters::SECOND;
 use engine::{Engine, Input, Object};
 use journal::{Journal, Limits};
 use nix::{
@@ -41,7 +42,7 @@ use crate::{
     hosted::{Home, Hosted},
     hosts::{Begin, Changed, Hosts, Shared, lock},
     ids::Ids,
-    machine::{Machine, Parts},
+    machine::{DRAIN_NS, Machine, Parts},
     mailbox::{Letter, Mailbox},
     metrics,
     nbd::{Door, Listener, Listening},
@@ -150,8 +151,8 @@ pub struct Daemon {
     pub notes: Vec<String>,
 }
 
-/// How long components may take to end: what is under way has 10 s.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// How long components may take to end: a little longer than what is under way may.
+const PATIENCE: Duration = Duration::from_nanos(DRAIN_NS + 2 * SECOND);
 
 /// A component at work.
 #[derive(Debug)]
@@ -304,7 +305,10 @@ impl Daemon {
         });
         let left: usize = left.sum::<Result<usize, String>>()?;
         if left > 0 {
-            tell(&format!("{left} I/Os were still under way after 10 s, and are not answered"));
+            let after = DRAIN_NS / SECOND;
+            tell(&format!(
+                "{left} I/Os were still under way after {after} s, and are not answered"
+            ));
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ use crate::{
 };
 
 /// How long what is under way may take when the daemon is to end.
-const DRAIN_NS: u64 = 10 * SECOND;
+pub(crate) const DRAIN_NS: u64 = 10 * SECOND;
 /// How long a command that was asked back may take to come before it is not waited for any longer.
 const RECALL_NS: u64 = SECOND;
 /// What a guest may ask in a pass before the next one has its turn.

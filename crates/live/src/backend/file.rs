@@ -148,9 +148,7 @@ impl FileImage {
             file.set_len(size).map_err(in_words)?;
         }
         let identity = Identity::of(&metadata);
-        if !is_raw {
-            refuse_formats(path)?;
-        }
+        refuse_formats(path, is_raw)?;
         let (found, bytes) = measure(&file, size, may_grow(&metadata, read_only))?;
         if bytes > found {
             file.set_len(bytes).map_err(in_words)?;
@@ -174,9 +172,7 @@ impl FileImage {
         let file = OpenOptions::new().read(true).write(!read_only).open(path).map_err(in_words)?;
         let metadata = file.metadata().map_err(in_words)?;
         lock(&file, read_only)?;
-        if !is_raw {
-            refuse_formats(path)?;
-        }
+        refuse_formats(path, is_raw)?;
         measure(&file, size, may_grow(&metadata, read_only)).map(drop)
     }
 
@@ -194,8 +190,11 @@ impl FileImage {
     }
 }
 
-/// Refuses an image of another format. Blocks are of no matter for a descriptor of its own.
-fn refuse_formats(path: &Path) -> Result<(), String> {
+/// Refuses an image of another format, unless it is said to be raw. Blocks are of no matter for a descriptor of its own.
+fn refuse_formats(path: &Path, is_raw: bool) -> Result<(), String> {
+    if is_raw {
+        return Ok(());
+    }
     let mut file = File::open(path).map_err(in_words)?;
     let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
     let sector = |at| {
