@@ -64,6 +64,7 @@ mod sweep;
 mod switch_links;
 mod table;
 mod talk;
+mod tapes;
 mod text;
 mod usage;
 mod verdict;

@@ -37,6 +37,7 @@ mod journal;
 mod look;
 mod name;
 mod replay;
+mod report;
 mod segment;
 #[cfg(test)]
 mod short;
@@ -48,7 +49,8 @@ pub use error::Error;
 pub use journal::{Files, Gap, Journal, Limits};
 pub use look::Look;
 pub use name::{EXTENSION, file_name, of_file};
-pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
+pub use replay::{Replay, replay};
+pub use report::{Difference, Differing, Hole, Report};
 
 /// Whether a file is a journal, of whatever version, by its first bytes.
 pub fn is_journal(mut file: impl Read) -> bool {

@@ -1,7 +1,7 @@
 //! Who looks on while a journal is replayed: what is made of a journal beside the comparison.
 
 use counters::Time;
-use engine::{Engine, HostConfig};
+use engine::{Engine, HostConfig, Input, Output};
 
 /// Looks on while a journal is fed.
 pub trait Look {
@@ -12,6 +12,12 @@ pub trait Look {
 
     /// Called before an input of a host, with its engine as it is until then.
     fn input(&mut self, host: usize, at: Time, engine: &Engine);
+
+    /// Called after an input that the engine of a host has taken.
+    fn taken(&mut self, _host: usize, _at: Time, _input: &Input) {}
+
+    /// Called with what came out of it, before the next input of that host.
+    fn output(&mut self, _host: usize, _at: Time, _output: &Output) {}
 }
 
 /// Nobody looks on.

@@ -1,7 +1,7 @@
 //! A journal fed back: fresh engines get the recorded inputs at the recorded times, and what comes
 //! out is compared with what came out then.
 
-use std::{fmt, io::Read};
+use std::io::Read;
 
 use counters::{HostSnapshot, Time};
 use engine::{
@@ -14,111 +14,13 @@ use crate::{
     digest::{self, OBJECTS, Outputs},
     frame::{Reader, read_up_to},
     journal::{END, GAP, GOES_ON, Gap, HOST},
+    report::{Difference, Differing, Hole, Report},
     segment::{Beginning, Begun},
     topology,
 };
 
 /// Two years in nanoseconds: no run lasts longer, and no I/O waits longer.
 const TIME_MAX: u64 = 1 << 56;
-
-/// What a replay found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    /// The name that the journal was given.
-    pub name: String,
-    /// Segments fed.
-    pub segments: u64,
-    /// Inputs fed.
-    pub inputs: u64,
-    /// Outputs compared.
-    pub outputs: u64,
-    /// The time at which the first segment that was fed begins.
-    pub begin: Time,
-    /// The time of the last input.
-    pub end: Time,
-    /// Where the last file ends, in bytes, when that is before the end of the journal: whoever wrote it
-    /// was killed. What was compared is all that the file has whole.
-    pub cut: Option<u64>,
-    /// The wall-clock time of the journal's time 0, of real time: milliseconds since 1970-01-01 UTC.
-    pub epoch_ms: Option<u64>,
-    /// What is missing after what was compared, or in it, in the order of time.
-    pub holes: Vec<Hole>,
-    /// The first difference; `None` when outputs and counters are identical bit for bit.
-    pub difference: Option<Difference>,
-}
-
-/// What a journal, or what was fed of it, does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hole {
-    /// Inputs that were not recorded.
-    Gap(Gap),
-    /// What lies between two of the segments.
-    Segments {
-        /// The time of the last input before it.
-        from: Time,
-        /// That before the segment with which it goes on.
-        to: Time,
-    },
-}
-
-/// Where a replay parts from its journal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// The host.
-    pub host: String,
-    /// What differs.
-    pub what: Differing,
-}
-
-/// What differs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Differing {
-    /// What came out after an input.
-    Outputs {
-        /// The number of the first of them on the host, from 1.
-        first: u64,
-        /// How many the journal has.
-        recorded: u64,
-        /// How many came out of the replay, up to one more than that, and the last of them.
-        replayed: (u64, Option<Output>),
-        /// Number on the host, from 1, time and text of the input.
-        after: Option<(u64, Time, Input)>,
-    },
-    /// The counters of an object at the end.
-    Counters {
-        /// The noun.
-        object: &'static str,
-        /// Its id.
-        id: usize,
-    },
-    /// The engine at the beginning of a segment that goes on where another one ended.
-    State {
-        /// The number of the segment.
-        segment: u64,
-    },
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = &self.host;
-        match &self.what {
-            Differing::Outputs { first, recorded, replayed, after } => {
-                write!(f, "{host}: what comes out from output {first} on differs")?;
-                if let Some((input, at, what)) = after {
-                    write!(f, ", after input {input} at {} ns ({what:?})", at.0)?;
-                }
-                write!(f, "; recorded were {recorded}, the replay gave {}", replayed.0)?;
-                replayed.1.map_or(Ok(()), |last| write!(f, ", the last of them {last:?}"))
-            }
-            Differing::Counters { object, id } => {
-                write!(f, "{host}: the counters of {object} {id} differ at the end")
-            }
-            Differing::State { segment } => {
-                write!(f, "{host}: the engine at the beginning of segment {segment} differs")
-            }
-        }
-    }
-}
 
 /// Feeds a journal of one segment to fresh engines and compares what comes out, up to the first
 /// difference, or to where the journal is cut.
@@ -164,6 +66,9 @@ enum Step {
     Gap(Gap),
     Differs(Difference),
 }
+
+/// Who hears of an output, and of the time of the input that it followed.
+type Told<'a> = &'a mut dyn FnMut(Time, &Output);
 
 /// A host of it.
 struct Host {
@@ -314,8 +219,8 @@ impl Replay {
             let (code, above) = take_code(from)?;
             match code {
                 HOST => self.host = usize::try_from(above).unwrap_or(usize::MAX),
-                END => return Ok(self.finish(from)?.map_or(Step::End, Step::Differs)),
-                GOES_ON => return Ok(self.go_on(from)?.map_or(Step::GoesOn, Step::Differs)),
+                END => return Ok(self.finish(from, look)?.map_or(Step::End, Step::Differs)),
+                GOES_ON => return Ok(self.go_on(from, look)?.map_or(Step::GoesOn, Step::Differs)),
                 GAP => return self.gap(from).map(Step::Gap),
                 _ => {
                     let input = Input::take_coded(code, from)?;
@@ -323,14 +228,17 @@ impl Replay {
                     check_input(self.now, &input)?;
                     let host = self.hosts.get_mut(self.host);
                     let host = host.ok_or(Damage("a host that the journal does not have"))?;
+                    let mut told = |at, output: &Output| look.output(self.host, at, output);
                     if above > 0
                         && let Some(difference) =
-                            host.compare(above, u16::from_le_bytes(from.fixed()?))
+                            host.compare(above, u16::from_le_bytes(from.fixed()?), &mut told)
                     {
                         return Ok(Step::Differs(difference));
                     }
                     look.input(self.host, self.now, &host.engine);
-                    host.feed(self.now, input);
+                    if host.feed(self.now, input) {
+                        look.taken(self.host, self.now, &input);
+                    }
                 }
             }
         }
@@ -349,9 +257,14 @@ impl Replay {
     }
 
     /// What is left over before another segment.
-    fn go_on(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
-        for host in &mut self.hosts {
-            if let Some(difference) = host.compare_rest(Outputs::take(from)?) {
+    fn go_on(
+        &mut self,
+        from: &mut Bytes<'_>,
+        look: &mut dyn Look,
+    ) -> Result<Option<Difference>, Damage> {
+        for (index, host) in self.hosts.iter_mut().enumerate() {
+            let mut told = |at, output: &Output| look.output(index, at, output);
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?, &mut told) {
                 return Ok(Some(difference));
             }
         }
@@ -359,9 +272,14 @@ impl Replay {
     }
 
     /// What is left over, and the counters.
-    fn finish(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
-        for host in &mut self.hosts {
-            if let Some(difference) = host.compare_rest(Outputs::take(from)?) {
+    fn finish(
+        &mut self,
+        from: &mut Bytes<'_>,
+        look: &mut dyn Look,
+    ) -> Result<Option<Difference>, Damage> {
+        for (index, host) in self.hosts.iter_mut().enumerate() {
+            let mut told = |at, output: &Output| look.output(index, at, output);
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?, &mut told) {
                 return Ok(Some(difference));
             }
             let mut counters = HostSnapshot::default();
@@ -417,38 +335,42 @@ impl Host {
         (!is_same).then(|| self.differs(Differing::State { segment }))
     }
 
-    /// A refusal is no difference: it was refused then, too, or outputs and counters tell.
-    fn feed(&mut self, at: Time, input: Input) {
+    /// Whether the engine takes an input. A refusal is no difference: it was refused then, too, or outputs and
+    /// counters tell.
+    fn feed(&mut self, at: Time, input: Input) -> bool {
         self.inputs += 1;
         self.last = Some((at, input));
-        let _ = self.engine.handle_input(at, input);
+        self.engine.handle_input(at, input).is_ok()
     }
 
     /// Polls as many outputs as were recorded, and whether they are the same.
-    fn compare(&mut self, recorded: u64, mark: u16) -> Option<Difference> {
+    fn compare(&mut self, recorded: u64, mark: u16, told: Told<'_>) -> Option<Difference> {
         let count = self.outputs.count.saturating_add(recorded);
-        self.poll(recorded, recorded, |now| now.count == count && now.mark() == mark)
+        let is_same = |now: Outputs| now.count == count && now.mark() == mark;
+        self.poll((recorded, recorded), is_same, told)
     }
 
     /// Whether nothing comes out after the recorded outputs, and all of them were the same.
-    fn compare_rest(&mut self, all: Outputs) -> Option<Difference> {
+    fn compare_rest(&mut self, all: Outputs, told: Told<'_>) -> Option<Difference> {
         let recorded = all.count.saturating_sub(self.outputs.count);
-        self.poll(recorded, recorded.saturating_add(1), |now| now == all)
+        self.poll((recorded, recorded.saturating_add(1)), |now| now == all, told)
     }
 
     fn poll(
         &mut self,
-        recorded: u64,
-        most: u64,
+        (recorded, most): (u64, u64),
         is_same: impl FnOnce(Outputs) -> bool,
+        told: Told<'_>,
     ) -> Option<Difference> {
         let before = self.outputs.count;
+        let at = self.last.map_or(Time::ZERO, |(at, _)| at);
         let mut last = None;
         while self.outputs.count.wrapping_sub(before) < most
             && let Some(output) = self.engine.poll_output()
         {
             self.outputs.add(&output);
             self.compared += 1;
+            told(at, &output);
             last = Some(output);
         }
         if is_same(self.outputs) {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use counters::{Op, Status, Time};
 
-use crate::percentiles::Percentiles;
+use crate::{percentiles::Percentiles, tape::Tape};
 
 /// The spread of a service time around its mean.
 #[expect(
@@ -601,4 +601,6 @@ pub struct WorkloadConfig {
     pub burst: Option<Burst>,
     /// I/Os after which it is over; `None` goes on for as long as it runs.
     pub ios_max: Option<u64>,
+    /// What was recorded, in the place of all of this.
+    pub tape: Option<Tape>,
 }

@@ -28,6 +28,7 @@ mod service;
 mod spread;
 mod switch;
 mod tags;
+mod tape;
 mod workload;
 mod write_cache;
 
@@ -47,4 +48,5 @@ pub use initiator::Initiator;
 pub use percentiles::Percentiles;
 pub use request::Io;
 pub use switch::Switches;
+pub use tape::{Tape, Taped};
 pub use workload::Workload;

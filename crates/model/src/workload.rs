@@ -1,5 +1,7 @@
 //! A workload on one virtual disk: when it issues I/Os ([`Arrival`](crate::Arrival)), and which.
 
+use alloc::boxed::Box;
+
 use counters::Time;
 
 use crate::{
@@ -8,6 +10,7 @@ use crate::{
     pace::Phases,
     random::Random,
     request::{Io, Requests},
+    tape,
 };
 
 /// What an application does to a virtual disk.
@@ -23,6 +26,8 @@ pub struct Workload {
     left: u64,
     phases: Phases,
     arrivals: Arrivals,
+    /// What is played in the place of what would be drawn.
+    tape: Option<Box<tape::Player>>,
 }
 
 impl Workload {
@@ -39,6 +44,7 @@ impl Workload {
             left: 0,
             phases: Phases::new(config.burst),
             arrivals: Arrivals::new(&config.arrival),
+            tape: config.tape.as_ref().map(|tape| Box::new(tape::Player::new(tape))),
         }
     }
 
@@ -46,6 +52,9 @@ impl Workload {
     pub fn start(&mut self, now: Time) {
         self.running = true;
         self.left = self.ios_max;
+        if let Some(tape) = &mut self.tape {
+            return tape.start(now);
+        }
         self.free = self.arrivals.is_free() && self.phases.always_on() && self.ios_max == u64::MAX;
         self.phases.start(now);
         self.arrivals.start(now, &mut self.random);
@@ -63,13 +72,20 @@ impl Workload {
     #[must_use]
     #[inline]
     pub fn next_wakeup(&self) -> Time {
-        if self.issues() { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
+        match &self.tape {
+            _ if !self.issues() => Time::NEVER,
+            Some(tape) => tape.next_wakeup(),
+            None => self.arrivals.next_wakeup(&self.phases),
+        }
     }
 
     /// The next I/O that is due at `now`; to be called until there is none.
     pub fn wake(&mut self, now: Time) -> Option<Io> {
         if !self.issues() {
             return None;
+        }
+        if let Some(tape) = &mut self.tape {
+            return tape.wake(now);
         }
         let tag = self.arrivals.wake(now, &self.phases, &mut self.random)?;
         self.left -= 1;
@@ -100,6 +116,10 @@ impl Workload {
 
     /// Who issues when the I/O of `tag` ended.
     fn turn_after(&mut self, now: Time, tag: u32) -> Option<Turn> {
+        if let Some(tape) = &mut self.tape {
+            tape.answered(now, tag);
+            return None;
+        }
         if !self.issues() {
             self.arrivals.retire(tag);
             return None;

@@ -220,7 +220,7 @@ prop_compose! {
     ) -> WorkloadConfig {
         let access = if sequential { Access::Sequential } else { Access::Random };
         let burst = burst.map(|(on_ns, off_ns)| Burst { on_ns, off_ns });
-        WorkloadConfig { arrival, mix, access, working_set, burst, ios_max: None }
+        WorkloadConfig { arrival, mix, access, working_set, burst, ios_max: None, tape: None }
     }
 }
 

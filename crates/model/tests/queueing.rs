@@ -51,6 +51,7 @@ fn workload(arrival: Arrival, read_share: f64, bytes: u32) -> WorkloadConfig {
         working_set: 1 << 30,
         burst: None,
         ios_max: None,
+        tape: None,
     }
 }
 

@@ -222,6 +222,7 @@ impl<'t> Reader<'t> {
                 working_set: self.parse(&["size", "filesize"], WORKING_SET_DEFAULT, file_size)?,
                 burst: None,
                 ios_max,
+                tape: None,
             },
             from_ns,
             for_ns: self.runtime()?,
@@ -584,6 +585,7 @@ mod tests {
             working_set: 512 << 20,
             burst: None,
             ios_max: None,
+            tape: None,
         };
         Stream { disk: None, config, from_ns: 0, for_ns: Some(600 * SECOND) }
     }

@@ -114,6 +114,7 @@ impl Workloads {
                 working_set: WORKING_SET_DEFAULT,
                 burst: None,
                 ios_max,
+                tape: None,
             };
             let label = format!("{store}/{name}");
             let name = format!("{}:{label}", site.hosts.hosts[host].config.name);

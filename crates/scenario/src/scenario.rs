@@ -131,6 +131,14 @@ impl Scenario {
         self.apply_on(0..self.hosts.len(), setting)
     }
 
+    /// The same on one host, by its place among [`Scenario::hosts`].
+    ///
+    /// # Errors
+    /// One line as esxcli prints it. Nothing is changed then.
+    pub fn apply_to(&mut self, host: usize, setting: &Setting) -> Result<(), Error> {
+        self.apply_on(host..host + 1, setting)
+    }
+
     /// Makes every device queue of every host so deep: the driver's depth per device and DSNRO, as
     /// if the hosts had been rebooted since. NFS volumes have no such queue.
     ///
@@ -139,7 +147,7 @@ impl Scenario {
     pub fn set_device_depth(&mut self, depth: u32) -> Result<(), Error> {
         for index in 0..self.hosts.len() {
             for setting in depth_settings(&self.hosts[index].config, depth) {
-                self.apply_on(index..index + 1, &setting)?;
+                self.apply_to(index, &setting)?;
             }
         }
         Ok(())

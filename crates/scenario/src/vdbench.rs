@@ -565,6 +565,7 @@ impl<'t> Reader<'t> {
                     working_set,
                     burst: None,
                     ios_max: None,
+                    tape: None,
                 };
                 streams.push(Stream {
                     disk: (self.storages.len() > 1).then_some(index),
@@ -661,6 +662,7 @@ mod tests {
             working_set: 100 << 20,
             burst: None,
             ios_max: None,
+            tape: None,
         };
         let for_ns = Some(300 * SECOND);
         assert_eq!(streams, vec![Stream { disk: None, config, from_ns: 0, for_ns }]);

@@ -385,6 +385,7 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
         working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
         burst: burst(keys)?,
         ios_max: None,
+        tape: None,
     };
     fits(keys.own.node(), &config)?;
     Ok(config)
@@ -527,6 +528,7 @@ fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
         working_set: WORKING_SET_DEFAULT,
         burst: None,
         ios_max: None,
+        tape: None,
     };
     Ok(Stream { disk: None, config, from_ns: 0, for_ns: None })
 }

@@ -89,7 +89,7 @@ pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<(Vec<usize>,
 
 /// How far today may be from the recording in any counter [the field's habit: a model that misses
 /// today by more than a tenth is not asked for tomorrow].
-const MATCHES: f64 = 0.1;
+pub(crate) const MATCHES: f64 = 0.1;
 /// What is said where no command comes to its end.
 const UNANSWERED: &str = "There is no prediction: the recording fits a load of which no command \
                    would be answered within the simulated time after the change, so nothing \
@@ -211,7 +211,7 @@ fn without_model(
 
 /// Takes out the rows of counters that today's simulation misses by more than a tenth, and says which: what becomes of
 /// them is not known. A figure's last decimals do not count, nor a hundredth of all that a command takes.
-fn leave_out_what_is_missed(keys: &[Key], simulated: &mut Simulated) {
+pub(crate) fn leave_out_what_is_missed(keys: &[Key], simulated: &mut Simulated) {
     const LAST: f64 = 0.1;
     const LITTLE: f64 = 0.01;
     let is_missed = |key: &Key, row: &SimulatedRow| {
@@ -326,7 +326,7 @@ fn held_against(keys: &[Key], today: &[Figure], mut simulated: Simulated) -> Sim
 
 /// Rows with what is to be said of them. Where the VMs are undivided, what stays as it is for their device may be
 /// much for one of them.
-fn told(
+pub(crate) fn told(
     keys: &[Key],
     (lifted, held, is_undivided): (Option<&str>, Option<&str>, bool),
     rows: Vec<SimulatedRow>,
@@ -431,7 +431,7 @@ fn gives_up(keys: &[Key], vm: &str, rows: &[SimulatedRow]) -> Option<String> {
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.
-fn row(
+pub(crate) fn row(
     key: &Key,
     index: usize,
     (rounding, asked): (f64, Asked<'_>),
@@ -524,7 +524,7 @@ fn gives_what_was_seen(keys: &[Key], run: &Run) -> bool {
 
 /// The counter that is furthest from the recording, and how far: 0.1 is 10 %. Latencies are held
 /// against GAVG, of which each is a part; ACTV and QUED follow from them and from the rate.
-fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
+pub(crate) fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
     const JUDGED: [Counter; 5] = [
         Counter::Commands,
         Counter::GuestLatency,
@@ -555,7 +555,7 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
     worst
 }
 
-fn no_model(keys: &[Key], today: &[Figure], at: usize) -> String {
+pub(crate) fn no_model(keys: &[Key], today: &[Figure], at: usize) -> String {
     let Some(key) = keys.get(at) else { return "There is nothing to simulate.".into() };
     format!(
         "No model of this host gives what was recorded, so there is no prediction: {} of {} would \

@@ -340,11 +340,15 @@ pub(crate) type Figures = Vec<Option<Figure>>;
 
 /// Runs a scenario with settings in force.
 pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Figures, Error> {
-    let scenario = parse(text, settings)?;
-    let outcome = sim::run(&scenario, 1, &());
-    let view = outcome.windows.first().and_then(|hosts| hosts.first());
+    figures(&parse(text, settings)?, 0, keys)
+}
+
+/// Runs a scenario; the figures of one of its hosts over its first window.
+pub(crate) fn figures(scenario: &Scenario, host: usize, keys: &[Key]) -> Result<Figures, Error> {
+    let outcome = sim::run(scenario, 1, &());
+    let view = outcome.windows.first().and_then(|hosts| hosts.get(host));
     let view = view.ok_or_else(|| Error::new("the model has no window"))?;
-    let names = scenario.hosts.first().map_or(&[][..], |host| &host.config.devices);
+    let names = scenario.hosts.get(host).map_or(&[][..], |host| &host.config.devices);
     let depths = |key: &Key| {
         let device = names.iter().position(|device| device.name == key.simulated)?;
         view.limits.devices.get(device)

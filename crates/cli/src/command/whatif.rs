@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use ::whatif::{Answer, Calibration, Habit, Model, Question, by_numbers};
+use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, by_numbers, played};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::{Args, ValueHint::FilePath};
 use counters::Kind;
@@ -17,8 +17,10 @@ use crate::{
     journals::{self, Recorded},
     json,
     output::{Output, Outputs},
+    shipped,
     table::Table,
     talk::wait_for,
+    tapes::{self, Tapes},
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
     verdict, whatif,
 };
@@ -35,7 +37,7 @@ const WIDTH: usize = 78;
 /// simulated and held against it counter by counter, then the change. What the capture leaves open
 /// is simulated at its bounds, and the answer is the range between them. Where today does not
 /// come out, there is no answer. A journal is replayed, and what a capture would have recorded
-/// meanwhile is taken for one.
+/// meanwhile is taken for one; with `--on` its guests send what they sent, to the arrays of that file.
 #[derive(Args)]
 pub(crate) struct Whatif {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several of one
@@ -76,7 +78,13 @@ pub(crate) struct Whatif {
     /// printed
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Commands that each run simulates
+    /// Of a journal: the file that its hosts were run or served from, as `kavg run` takes it. Nothing is
+    /// guessed then: what each guest sent is played on the arrays of the file
+    #[arg(long, value_name = "FILE|NAME",
+        conflicts_with_all = ["array", "esxcli", "vscsistats", "scenario"])]
+    on: Option<String>,
+    /// Commands that each run simulates; with `--on` the samples from the first instant on that have no more, or
+    /// one
     #[arg(long, value_name = "N", default_value_t = whatif::COMMANDS,
         value_parser = clap::value_parser!(u32).range(1_000..=100_000_000))]
     commands: u32,
@@ -104,6 +112,7 @@ struct OfHost<'a> {
     settings: Vec<String>,
     #[serde(flatten)]
     answer: Answer,
+    played: Option<Tapes>,
 }
 
 impl Whatif {
@@ -114,7 +123,10 @@ impl Whatif {
         let mut claimed = Outputs::beside(files.iter().chain(told).chain(&self.vscsistats));
         let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
-        let asked = sources.iter().map(|source| self.ask(source, &histograms, outputs.next()));
+        let asked = sources.iter().map(|source| match &self.on {
+            Some(on) => self.play(source, &files, on),
+            None => self.ask(source, &histograms, outputs.next()),
+        });
         let (answers, refusals): (Vec<_>, Vec<_>) =
             wait_for("simulating", || asked.partition(std::result::Result::is_ok));
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
@@ -171,7 +183,40 @@ impl Whatif {
         if let Some(output) = output {
             output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
-        Ok(OfHost { host: &recording.host, settings: lines, answer })
+        Ok(OfHost { host: &recording.host, settings: lines, answer, played: None })
+    }
+
+    /// The same where what guests sent is played on the arrays of a file.
+    fn play<'a>(&'a self, source: &'a Recorded, files: &[PathBuf], on: &str) -> Result<OfHost<'a>> {
+        let Recorded { recording, facts } = source;
+        if !journals::is_journal(&self.files[0]) {
+            return Err("--on: a capture does not tell what each guest sent; a journal does".into());
+        }
+        let settings = self.settings(&recording.host)?;
+        let lines = settings.iter().map(Setting::to_string).collect();
+        let window = self.window(recording, facts, &settings);
+        let window = tapes::shortened(recording, window, f64::from(self.commands));
+        let (_, scenario) = shipped::load(on, &[])?;
+        let tapes = Tapes::read(files, on, window)?;
+        let mut readings = Vec::new();
+        for &waits in tapes.readings() {
+            let mut today = scenario.clone();
+            tapes.put(&mut today, waits)?;
+            let mut after = today.clone();
+            for host in 0..after.hosts.len() {
+                let name = after.hosts[host].config.name.clone();
+                for setting in self.settings(&name).unwrap_or_default() {
+                    after.apply_to(host, &setting)?;
+                }
+            }
+            readings.push(Played { today, after });
+        }
+        let question = Question {
+            device: self.device.clone(),
+            ..whatif::question(settings, window, self.commands)
+        };
+        let answer = played(recording, &question, &readings, tapes.doubts())?;
+        Ok(OfHost { host: &recording.host, settings: lines, answer, played: Some(tapes) })
     }
 
     /// What is set on a host: all but the lines for others.
@@ -267,6 +312,7 @@ fn render(of: &OfHost<'_>) -> String {
     }
     out.push_str("\nWhat it is made of:\n");
     out.push_str(&made_of(calibration));
+    out.extend(of.played.iter().map(|tapes| wrapped(&clean(&tapes.sentence()), "- ", "  ")));
     if !simulated.doubts.is_empty() {
         out.push_str("\nWhat the range rests on:\n");
     }

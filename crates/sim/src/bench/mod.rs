@@ -316,6 +316,7 @@ impl Model {
                 working_set: 1 << 30,
                 burst: None,
                 ios_max: None,
+                tape: None,
             },
             starts: Time::ZERO,
             from_ns: 0,

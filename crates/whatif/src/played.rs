@@ -1,0 +1,83 @@
+//! The answer where load and arrays are known: what the guests sent is played again on the arrays that the host had,
+//! today and after the change. Today is held against the recording as everywhere, and nothing is calibrated.
+
+use levels::Measured;
+use scenario::Scenario;
+
+use crate::{
+    Answer, Calibration, Error, Question, Verdict,
+    answer::{self, MATCHES, leave_out_what_is_missed, no_model, row, told, worst},
+    question::Asked,
+    run,
+    scope::{self, chosen, devices, samples_in},
+    unmoved::none,
+};
+
+/// The host as it was and with the change, by one reading of what its guests do when their answers take another time.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What the guests sent, as it was.
+    pub today: Scenario,
+    /// The same after the change.
+    pub after: Scenario,
+}
+
+/// Answers a question about `recording` by what its guests sent. What the readings of that leave open is the range; their
+/// scenarios have the names of the recording. `doubts` says what they rest on.
+///
+/// # Errors
+/// One line, when the window has no load or no device of the recording is meant.
+pub fn played(
+    recording: &Measured,
+    question: &Question,
+    readings: &[Played],
+    doubts: Vec<String>,
+) -> Result<Answer, Error> {
+    let window = samples_in(recording, question.window)?;
+    let asked = chosen(recording, question)?;
+    let (devices, beside) = devices(recording, question, &asked, &window)?;
+    if devices.is_empty() {
+        return Err(scope::nothing(question, &beside, &window));
+    }
+    let mut names: Vec<(String, String)> = Vec::new();
+    for tenant in devices.iter().flat_map(|device| &device.tenants) {
+        let name = (tenant.vm.clone(), tenant.vm.clone());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut keys = run::keys(recording, &devices, &names, &window);
+    // It is the same load: chance has no part in what becomes of it.
+    keys.iter_mut().for_each(|key| key.chance = 0.0);
+    let figures = |scenario: &Scenario| {
+        let named = |host: &scenario::Host| host.config.name == recording.host;
+        let host = scenario.hosts.iter().position(named).unwrap_or_default();
+        run::figures(scenario, host, &keys)
+    };
+    let today = readings.iter().map(|of| figures(&of.today)).collect::<Result<_, _>>()?;
+    let after = readings.iter().map(|of| figures(&of.after)).collect::<Result<_, _>>()?;
+    let (keys, runs) = answer::comparable(keys, today, after);
+    let miss = |run: &&answer::Run| worst(&keys, &run.today);
+    let closest = runs.iter().min_by(|a, b| miss(a).0.total_cmp(&miss(b).0));
+    let best = closest.ok_or_else(|| Error::new("there is nothing to simulate"))?;
+    let (apart, at) = miss(&best);
+    let kept: Vec<_> = runs.iter().filter(|run| miss(run).0 <= MATCHES).collect();
+    let (simulated, verdict) = if kept.is_empty() {
+        (none(&no_model(&keys, &best.today, at), doubts), Verdict::NoModel)
+    } else {
+        let asked = Asked { is_of_depth: true, ..Asked::default() };
+        let each = keys.iter().enumerate();
+        let rows = each.map(|(index, key)| row(key, index, (0.0, asked), best, &kept)).collect();
+        let (mut simulated, verdict) = told(&keys, (None, None, false), rows, doubts);
+        leave_out_what_is_missed(&keys, &mut simulated);
+        (simulated, verdict)
+    };
+    let calibration = Calibration {
+        window_ms: question.window,
+        samples: window.len(),
+        mismatch_percent: 100.0 * apart,
+        arrays: Vec::new(),
+        devices: Vec::new(),
+    };
+    Ok(Answer { verdict, simulated, calibration })
+}
