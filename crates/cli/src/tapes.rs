@@ -51,12 +51,12 @@ struct Load {
 #[derive(Clone, Default)]
 struct Sent {
     requests: Vec<Taped>,
-    /// Requests that are outstanding.
+    /// The answers in their order, in nanoseconds from the first instant.
+    answers_ns: Vec<u64>,
+    /// Requests that are outstanding, those that were at the first instant, and the most that there were.
     outstanding: u32,
-    /// When one was sent or answered last.
-    last: Time,
-    /// Nanoseconds for which one was outstanding, all added up.
-    inside_ns: u64,
+    at_first: u32,
+    most: u32,
 }
 
 /// Collects what is sent from one moment to another.
@@ -105,7 +105,8 @@ impl Tapes {
         };
         let replayed = journals::replay(files, collector)?;
         let all = replayed.into_iter().flat_map(|(_, of)| of.before.into_iter().chain(of.loads));
-        let loads: Vec<_> = all.filter(|load| load.sent().next().is_some()).collect();
+        let mut loads: Vec<_> = all.filter(|load| load.sent().next().is_some()).collect();
+        loads.iter_mut().flat_map(|load| &mut load.disks).for_each(Sent::pauses);
         if loads.is_empty() {
             return Err("no guest sent anything in this window: there is nothing to play".into());
         }
@@ -178,8 +179,9 @@ impl Tapes {
                 let vm = host.config.vdisks[vdisk.index()].vm;
                 host.config.vms[vm.index()].powered_on = true;
                 let waits = waits || sent.surely_waits(self.span_ns);
+                let threads = waits.then_some(sent.most);
                 let requests = sent.requests.as_slice().into();
-                let tape = Tape { requests, span_ns: self.span_ns, waits };
+                let tape = Tape { requests, span_ns: self.span_ns, threads };
                 scenario.workloads.push(Workload {
                     name,
                     host: index,
@@ -233,12 +235,8 @@ impl Look for Collector {
         let is_within = at > self.from && at <= self.to;
         match *input {
             Input::Submit(request) => {
-                let Some(disk) = load.disks.get_mut(request.vdisk.index()) else { return };
-                let before = disk.pass(at, (self.from, self.to));
-                if is_within {
-                    disk.send(at, &request, (self.from, before));
-                }
-                disk.outstanding += 1;
+                let disk = load.disks.get_mut(request.vdisk.index());
+                disk.into_iter().for_each(|disk| disk.send(at, &request, (self.from, self.to)));
             }
             Input::Set(knob) if at <= self.from => {
                 load.set.push((knob, knob.effect() == Effect::AtOnce));
@@ -263,10 +261,7 @@ impl Look for Collector {
     fn output(&mut self, host: usize, at: Time, output: &Output) {
         let Output::Complete { vdisk, .. } = *output else { return };
         let disk = self.loads.get_mut(host).and_then(|load| load.disks.get_mut(vdisk.index()));
-        if let Some(disk) = disk {
-            disk.pass(at, (self.from, self.to));
-            disk.outstanding = disk.outstanding.saturating_sub(1);
-        }
+        disk.into_iter().for_each(|disk| disk.answer(at, (self.from, self.to)));
     }
 }
 
@@ -277,7 +272,7 @@ impl Load {
         let sent = known.vdisks.iter().map(|disk| {
             let inside = [&disk.guest_queued, &disk.queued, &disk.slots];
             let outstanding = inside.iter().map(|of| of.now()).sum();
-            Sent { outstanding, last: at, ..Sent::default() }
+            Sent { outstanding, ..Sent::default() }
         });
         let disks = sent.collect();
         Self { config: config.clone(), set: Vec::new(), disks, is_changed: false }
@@ -290,41 +285,57 @@ impl Load {
 }
 
 impl Sent {
-    /// The passing of time; when something was sent or answered last.
-    fn pass(&mut self, at: Time, (from, to): (Time, Time)) -> Time {
-        let before = std::mem::replace(&mut self.last, at);
-        let within_ns = at.min(to).0.saturating_sub(before.max(from).0);
-        self.inside_ns += u64::from(self.outstanding) * within_ns;
-        before
-    }
-
-    fn send(&mut self, at: Time, request: &Request, (from, before): (Time, Time)) {
+    fn send(&mut self, at: Time, request: &Request, (from, to): (Time, Time)) {
         let Request { op, lba, bytes, waited_ns, .. } = *request;
-        let (at_ns, gap_ns) = (at.since(from), at.since(before.max(from)));
-        let beside = self.outstanding;
-        self.requests.push(Taped { at_ns, gap_ns, waited_ns, lba, bytes, beside, op });
+        self.outstanding += 1;
+        if at > from && at <= to {
+            let at_ns = at.since(from);
+            self.requests.push(Taped { at_ns, pause_ns: at_ns, waited_ns, lba, bytes, op });
+            self.most = self.most.max(self.outstanding);
+        } else if at <= from {
+            self.at_first = self.outstanding;
+        }
     }
 
-    /// Whether the guest is one that has so many outstanding and waits for an answer to send the next: there are
-    /// always as many beside each, threads are in their pauses for the lesser part of the time, and what it sends
-    /// comes at no even pace, which would look the same.
+    fn answer(&mut self, at: Time, (from, to): (Time, Time)) {
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if at > from && at <= to {
+            self.answers_ns.push(at.since(from));
+        } else if at <= from {
+            self.at_first = self.outstanding;
+        }
+    }
+
+    /// As many threads as were ever outstanding, at most: each request waited for the answer after which so many
+    /// less one were outstanding or in their pauses. Those that had theirs before the first instant pause from then on.
+    fn pauses(&mut self) {
+        let ahead = self.most.saturating_sub(self.at_first) as usize;
+        let waiting = self.requests.iter_mut().skip(ahead);
+        for (request, answer_ns) in waiting.zip(&self.answers_ns) {
+            request.pause_ns = request.at_ns.saturating_sub(*answer_ns);
+        }
+    }
+
+    /// Whether the guest waits for an answer to send the next, for all that can be told: threads pause for next to none
+    /// of their time, or for little of it, while requests come at no even pace, which would look the same.
     fn surely_waits(&self, span_ns: u64) -> bool {
-        /// The part of the requests that have as many beside them.
-        const ALIKE: f64 = 0.95;
-        /// The part of the time for which threads have one outstanding.
-        const BUSY: f64 = 0.5;
-        /// The variation of the times between them below which they come at an even pace.
+        /// The part of the requests of which it has to hold.
+        const MOST: f64 = 0.95;
+        /// The part of a thread's time that is next to none, and that which is little: beyond that it may be one of
+        /// many that come at random, of which the most are never far from the mean.
+        const NONE: f64 = 0.01;
+        const LITTLE: f64 = 0.25;
+        /// The variation of the times between requests below which they come at an even pace.
         const EVEN: f64 = 0.05;
-        let count = self.requests.len() as f64;
-        let most = self.requests.iter().map(|request| request.beside).max().unwrap_or_default();
-        let alike = self.requests.iter().filter(|request| request.beside == most).count() as f64;
-        let threads = f64::from(most) + 1.0;
+        let mean = span_ns as f64 / self.requests.len() as f64;
+        let pauses = |part: f64| {
+            let most_ns = part * f64::from(self.most) * mean;
+            let within = self.requests.iter().filter(|request| request.pause_ns as f64 <= most_ns);
+            within.count() as f64 >= MOST * self.requests.len() as f64
+        };
         let steps = self.requests.windows(2).map(|two| (two[1].at_ns - two[0].at_ns) as f64);
-        let mean = levels::mean(steps.clone().map(Some)).unwrap_or_default();
         let squares = levels::mean(steps.map(|step| Some((step - mean).powi(2))));
-        alike >= ALIKE * count
-            && self.inside_ns as f64 >= BUSY * threads * span_ns as f64
-            && squares.unwrap_or_default().sqrt() > EVEN * mean
+        pauses(NONE) || pauses(LITTLE) && squares.unwrap_or_default().sqrt() > EVEN * mean
     }
 }
 

@@ -2,7 +2,7 @@
 //! them. A guest whose requests are answered sooner sends the next ones sooner, or keeps to the times that it had:
 //! a recording does not say which, so that both can be asked for.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
 use counters::{Op, Time};
 
@@ -17,17 +17,14 @@ use crate::{
 pub struct Taped {
     /// When it was sent, in nanoseconds from the begin of the recording.
     pub at_ns: u64,
-    /// Nanoseconds from what last happened on its virtual disk, a request that was sent or one that was answered,
-    /// to when it was sent.
-    pub gap_ns: u64,
+    /// Nanoseconds for which the thread that sent it had paused: since the answer that it had waited for.
+    pub pause_ns: u64,
     /// Nanoseconds for which it had waited in the guest.
     pub waited_ns: u64,
     /// Its first sector of 512 bytes on the virtual disk.
     pub lba: u64,
     /// Its size in bytes.
     pub bytes: u32,
-    /// The others that were outstanding on the virtual disk when it was sent.
-    pub beside: u32,
     /// What it does.
     pub op: Op,
 }
@@ -39,9 +36,9 @@ pub struct Tape {
     pub requests: Arc<[Taped]>,
     /// How long the recording is in nanoseconds, above 0.
     pub span_ns: u64,
-    /// Whether the guest waits for its answers: each request is sent when no more are outstanding than were then,
-    /// and its gap later. Otherwise each is sent when it was.
-    pub waits: bool,
+    /// The threads of a guest that waits for its answers, 1 to 65,536: each answer lets the next request go, a pause
+    /// later. With none each request is sent when it was, whatever the answers take.
+    pub threads: Option<u32>,
 }
 
 impl WorkloadConfig {
@@ -72,9 +69,10 @@ pub(crate) struct Player {
     next: usize,
     /// When the recording begins this time.
     begins: Time,
-    /// Since when no more are outstanding than the next request has beside it, nor another one was sent.
-    since: Time,
-    outstanding: u32,
+    /// Threads that have sent nothing so far.
+    fresh: u32,
+    /// When the others had their answers, of which none let a request go yet.
+    answers: VecDeque<Time>,
     free: Tags,
 }
 
@@ -84,24 +82,24 @@ impl Player {
             tape: tape.clone(),
             next: 0,
             begins: Time::NEVER,
-            since: Time::NEVER,
-            outstanding: 0,
-            free: Tags::full(u32::MAX),
+            fresh: tape.threads.unwrap_or_default(),
+            answers: VecDeque::new(),
+            free: Tags::full(tape.threads.unwrap_or(u32::MAX)),
         }
     }
 
     pub(crate) const fn start(&mut self, now: Time) {
-        (self.next, self.begins, self.since) = (0, now, now);
+        (self.next, self.begins) = (0, now);
     }
 
     /// When the next request is sent; [`Time::NEVER`] while it waits for an answer.
     pub(crate) fn next_wakeup(&self) -> Time {
         let next = self.tape.requests[self.next];
-        match self.tape.waits {
+        let is_timed = self.fresh > 0 || self.tape.threads.is_none();
+        match self.answers.front() {
             _ if self.free.is_empty() => Time::NEVER,
-            true if self.outstanding > next.beside => Time::NEVER,
-            true => self.since + next.gap_ns,
-            false => self.begins + next.at_ns,
+            _ if is_timed => self.begins + next.at_ns,
+            answer => answer.map_or(Time::NEVER, |at| *at + next.pause_ns),
         }
     }
 
@@ -116,25 +114,25 @@ impl Player {
         if self.next == self.tape.requests.len() {
             (self.next, self.begins) = (0, self.begins + self.tape.span_ns);
         }
-        self.since = now;
-        self.outstanding += 1;
+        match self.fresh {
+            0 => self.answers.pop_front(),
+            _ => None,
+        };
+        self.fresh = self.fresh.saturating_sub(1);
         Some(Io { op, lba, bytes, waited_ns, tag })
     }
 
     /// The request of a tag was answered.
     pub(crate) fn answered(&mut self, now: Time, tag: u32) {
         self.free.insert(tag);
-        if self.outstanding > self.tape.requests[self.next].beside {
-            self.since = now;
+        if self.tape.threads.is_some() {
+            self.answers.push_back(now);
         }
-        self.outstanding -= 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::collections::VecDeque;
-
     use super::*;
 
     /// How many are sent in so many nanoseconds of which each takes `service_ns`.
@@ -161,17 +159,10 @@ mod tests {
     }
 
     /// A guest with two outstanding, answered after 100 ns each, that sends the next one 10 ns after an answer.
-    fn two(waits: bool) -> Tape {
-        let of = |at_ns| Taped {
-            at_ns,
-            gap_ns: 10,
-            waited_ns: 0,
-            lba: 0,
-            bytes: 4096,
-            beside: 1,
-            op: Op::Read,
-        };
-        Tape { requests: [0, 55, 110, 165].map(of).into(), span_ns: 220, waits }
+    fn two(threads: Option<u32>) -> Tape {
+        let of =
+            |at_ns| Taped { at_ns, pause_ns: 10, waited_ns: 0, lba: 0, bytes: 4096, op: Op::Read };
+        Tape { requests: [0, 55, 110, 165].map(of).into(), span_ns: 220, threads }
     }
 
     #[test]
@@ -179,15 +170,15 @@ mod tests {
         for service_ns in [40, 100, 1000] {
             let whole_ns = 220_000;
             let expected = 2 * whole_ns / (service_ns + 10);
-            let found = sent(&two(true), service_ns, whole_ns);
+            let found = sent(&two(Some(2)), service_ns, whole_ns);
             assert!(found.abs_diff(expected) <= 2, "{found} of {expected}");
-            assert_eq!(sent(&two(false), service_ns, whole_ns), 4000);
+            assert_eq!(sent(&two(None), service_ns, whole_ns), 4000);
         }
     }
 
     #[test]
     fn no_more_are_outstanding_than_there_are_tags() {
-        let tape = Tape { span_ns: 1, ..two(false) };
+        let tape = Tape { span_ns: 1, ..two(None) };
         let mut player = Player::new(&tape);
         player.start(Time::ZERO);
         let sent: Vec<Io> = core::iter::from_fn(|| player.wake(Time(1_000_000))).collect();

@@ -292,9 +292,10 @@ fn render(of: &OfHost<'_>) -> String {
     for line in &of.settings {
         out.push_str(&wrapped(&clean(line), "  ", "    "));
     }
+    let plural = if calibration.samples == 1 { "" } else { "s" };
     out.push_str(&styled(
         DIM,
-        &format!("  {}, {} samples", diagnose::span(from, to), calibration.samples),
+        &format!("  {}, {} sample{plural}", diagnose::span(from, to), calibration.samples),
     ));
     let style = if simulated.identified { BOLD } else { BAD };
     out.push_str(&format!(

@@ -1,0 +1,217 @@
+//! `kavg whatif JOURNAL --on FILE`: what guests sent, played on the arrays of the file. Judged by what the guests of
+//! the file do themselves under the setting that is asked for.
+
+mod common;
+
+use common::{json, kavg};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A queue of two for two guests, of which `a` is what is tried, on an array that has room for more.
+fn host(workload: &str) -> String {
+    format!(
+        r#"
+title = "t"
+duration = "12s"
+warmup = "2s"
+sample = "2s"
+[array.a]
+servers = 16
+service = "0.5ms"
+spread = "exponential"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+array = "a"
+device = "naa.1"
+dsnro = 2
+[vm.a]
+guest = "linux"
+[vm.a.disk."scsi0:0"]
+datastore = "d"
+[vm.a.workload]
+{workload}
+[vm.b]
+guest = "linux"
+[vm.b.disk."scsi0:0"]
+datastore = "d"
+[vm.b.workload]
+threads = 2
+"#
+    )
+}
+
+struct Site(TempDir);
+
+impl Site {
+    fn new(scenario: &str) -> Self {
+        let site = Self(tempfile::tempdir().unwrap());
+        std::fs::write(site.path("host.toml"), scenario).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The journal of a run with a seed.
+    fn journal(&self, seed: u64) -> String {
+        let journal = self.path(&format!("{seed}.kj"));
+        let (host, seed) = (self.path("host.toml"), seed.to_string());
+        let said = kavg(&["run", &host, "-q", "--seed", &seed, "--journal", &journal]);
+        assert_eq!(said.code, 0, "{said:?}");
+        journal
+    }
+
+    /// The only answer about all but the first two seconds.
+    fn ask(&self, journal: &str, line: &str) -> Value {
+        let host = self.path("host.toml");
+        let from = ["--from", "01/01/2020 00:00:02", "--to", "01/01/2020 00:00:12", "--json"];
+        let said = kavg(&[&["whatif", journal, "--on", &host, "--set", line][..], &from].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        let answers: Value = serde_json::from_str(&said.out).unwrap();
+        answers["answers"][0].clone()
+    }
+}
+
+/// The range of a counter.
+fn range(answer: &Value, object: &str, counter: &str) -> [f64; 2] {
+    let rows = answer["simulated"]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["object"] == object && row["counter"] == counter);
+    let row = row.unwrap_or_else(|| panic!("{object} {counter}: {answer}"));
+    ["low", "high"].map(|end| row[end].as_f64().unwrap())
+}
+
+const DEEPER: &str = "storage core device set -d naa.1 -O 16";
+
+/// What the guests of the file do under the line: a counter of an object.
+fn truth(run: &Value, kind: &str, name: &str, counter: &str) -> f64 {
+    let objects = run["windows"][0]["hosts"][0]["objects"].as_array().unwrap();
+    let found = objects.iter().find(|object| object["kind"] == kind && object["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("{kind} {name}: {run}"));
+    found["counters"][counter].as_f64().unwrap()
+}
+
+/// What one run differs by from another, as a part of it: exponential times, and some ten thousand commands.
+const CHANCE: f64 = 0.03;
+
+fn holds(answer: &Value, (object, counter): (&str, &str), truth: f64, what: &str) {
+    let [low, high] = range(answer, object, counter);
+    let is_in = low * (1.0 - CHANCE) <= truth && truth <= high * (1.0 + CHANCE);
+    assert!(is_in, "{what}: {counter} of {object} is {truth}, and {low} to {high} was said");
+}
+
+/// Over guests that wait, that pause, and that send at rates, each under seeds of its own.
+#[test]
+fn what_the_guests_do_is_in_the_range() {
+    let guests = [
+        ("threads = 4", true),
+        ("threads = 8\nthink = \"2ms\"", false),
+        ("rate = 1500\narrival = \"poisson\"\noutstanding = 64", false),
+        ("rate = 1500\narrival = \"fixed\"\noutstanding = 64", false),
+    ];
+    for (guest, (workload, is_sure)) in guests.into_iter().enumerate() {
+        let site = Site::new(&host(workload));
+        let file = site.path("host.toml");
+        for seed in (1..=20).filter(|seed| seed % guests.len() as u64 == guest as u64) {
+            let what = format!("{workload}, seed {seed}");
+            let answer = site.ask(&site.journal(seed), DEEPER);
+            let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
+            assert!(miss < 5.0, "{what}: {miss}");
+            let seed = seed.to_string();
+            let run = json(&["run", &file, "--seed", &seed, "--json", "--set", DEEPER]);
+            for (name, counter) in [("cmds", "CMDS/s"), ("gavg", "GAVG/cmd")] {
+                let device = truth(&run, "device", "naa.1", name);
+                holds(&answer, ("naa.1", counter), device, &what);
+            }
+            for vm in ["a", "b"] {
+                holds(&answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &what);
+            }
+            let doubts = answer["simulated"]["doubts"].as_array().unwrap();
+            assert_eq!(doubts.is_empty(), is_sure, "{what}: {doubts:?}");
+        }
+    }
+}
+
+/// What was set at work is in force in what is played.
+#[test]
+fn what_was_set_meanwhile_is_in_force() {
+    let event = "\n[[event]]\nat = \"1s\"\nhost = \"esx\"\nesxcli = \"storage core device set -d naa.1 -O 6\"\n";
+    let site = Site::new(&(host("threads = 4") + event));
+    let answer = site.ask(&site.journal(1), DEEPER);
+    let rows = answer["simulated"]["rows"].as_array().unwrap();
+    let depth = rows.iter().find(|row| row["counter"] == "DQLEN").unwrap();
+    assert_eq!((&depth["captured"], &depth["today"]), (&6.0.into(), &6.0.into()), "{answer}");
+    assert_eq!(range(&answer, "naa.1", "DQLEN"), [16.0; 2]);
+    let played = &answer["played"];
+    assert_eq!(
+        (played["on"].as_str().unwrap(), &played["disks"]),
+        (&*site.path("host.toml"), &2.into())
+    );
+    assert!(answer["simulated"]["doubts"].as_array().unwrap().is_empty(), "{answer}");
+}
+
+/// A limit, shares: what no capture tells.
+#[test]
+fn shares_and_limits_are_asked_for() {
+    let site = Site::new(&host("threads = 2"));
+    let journal = site.journal(1);
+    let line = "b: DiskLimitIOPerSecond 200";
+    let answer = site.ask(&journal, line);
+    let [low, high] = range(&answer, "b", "CMDS/s");
+    assert!(low > 190.0 && high < 206.0, "{answer}");
+    let file = site.path("host.toml");
+    let run = json(&["run", &file, "--seed", "1", "--json", "--set", line]);
+    holds(&answer, ("a", "CMDS/s"), truth(&run, "vm", "a", "cmds"), line);
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_in_a_line() {
+    let site = Site::new(&host("threads = 4"));
+    let journal = site.journal(1);
+    let write = |name: &str, from: &str, to: &str| {
+        std::fs::write(site.path(name), host("threads = 4").replace(from, to)).unwrap();
+        site.path(name)
+    };
+    let capture = site.path("host.csv");
+    assert_eq!(kavg(&["run", &site.path("host.toml"), "-q", "--csv", &capture]).code, 0);
+    let other_host = write("other-host.toml", "host.esx", "host.esx2");
+    let other_disk = write("other-disk.toml", "[vm.a.disk.\"scsi0:0\"]", "[vm.a.disk.\"scsi0:1\"]");
+    let other_device = write("other-device.toml", "naa.1", "naa.2");
+    let broken = write("broken.toml", "servers = 16", "servers = 0");
+    let file = site.path("host.toml");
+    let refused: [(&[&str], &str); 7] = [
+        (
+            &[&capture, "--on", &file],
+            "--on: a capture does not tell what each guest sent; a journal does",
+        ),
+        (&[&journal, "--on", &other_host], "other-host.toml: it has no host `esx` of the journal"),
+        (
+            &[&journal, "--on", &other_disk],
+            "other-disk.toml: it has no virtual disk `a:scsi0:0` of the journal",
+        ),
+        (&[&journal, "--on", &other_device], "naa.1"),
+        (&[&journal, "--on", &broken], "broken.toml:7:1: key `array.a.servers`"),
+        (
+            &[&journal, "--on", "none"],
+            "none: there is no such file and no shipped scenario of that name",
+        ),
+        (
+            &[
+                &journal,
+                "--on",
+                &file,
+                "--from",
+                "01/01/2020 00:00:00",
+                "--to",
+                "01/01/2020 00:00:01",
+            ],
+            "no sample ends in the window",
+        ),
+    ];
+    for (arguments, expected) in refused {
+        let said = kavg(&[&["whatif"], arguments, &["--set", DEEPER]].concat());
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(said.code == 2 && said.out.is_empty() && last.contains(expected), "{said:?}");
+    }
+}
