@@ -71,23 +71,27 @@ struct Collector {
     before: Vec<Load>,
 }
 
-/// A window without the samples beyond those that have so many commands, or the first one.
-pub(crate) fn shortened(recording: &Measured, (from, to): (i64, i64), most: f64) -> (i64, i64) {
-    let ids = [Kind::Device, Kind::NfsVolume].map(|kind| recording.of_kind(kind).map(|(id, _)| id));
-    let columns: Vec<_> =
-        ids.into_iter().flatten().map(|id| Column::of(recording, id, Counter::Commands)).collect();
-    let within = |(_, at): &(usize, i64)| from < *at && *at <= to;
-    let mut commands = 0.0;
-    let (mut begin, mut end) = (from, None);
-    for (sample, at) in recording.times_ms.iter().copied().enumerate().filter(within) {
-        let rate: f64 = columns.iter().filter_map(|column| column.at(sample)).sum();
-        commands += rate * (at - begin) as f64 / 1000.0;
-        if end.is_some() && commands > most {
+/// The whole samples of a window, from the first on, that have no more than so many commands, or the first: begin and
+/// end.
+pub(crate) fn whole_samples(recording: &Measured, (from, to): (i64, i64), most: f64) -> (i64, i64) {
+    let of_kind = |kind| recording.of_kind(kind).map(|(id, _)| id);
+    let ids = of_kind(Kind::Device).chain(of_kind(Kind::NfsVolume));
+    let columns: Vec<_> = ids.map(|id| Column::of(recording, id, Counter::Commands)).collect();
+    let (mut commands, mut found) = (0.0, None);
+    for (sample, two) in recording.times_ms.windows(2).enumerate() {
+        let [before, at] = [two[0], two[1]];
+        if at <= from || at > to {
+            continue;
+        }
+        let rate: f64 = columns.iter().filter_map(|column| column.at(sample + 1)).sum();
+        commands += rate * (at - before) as f64 / 1000.0;
+        let begin = found.map_or(before, |(begin, _)| begin);
+        if found.is_some() && commands > most {
             break;
         }
-        (begin, end) = (at, Some(at));
+        found = Some((begin, at));
     }
-    (from, end.unwrap_or(to))
+    found.unwrap_or((from, to))
 }
 
 impl Tapes {

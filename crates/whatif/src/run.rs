@@ -292,14 +292,17 @@ fn of_device(
 ) -> Option<f64> {
     let row = &device.row;
     let sampled = |counter| levels::mean(Column::of(recording, device.id, counter).over(window));
+    // What is no state of an instant goes before what is.
+    let mean = |mean, instants| sampled(mean).or_else(|| sampled(instants));
     match counter {
         Counter::Commands => row.mean_rate(window),
         Counter::GuestLatency => row.per_command(window, Row::gavg),
         _ if device.is_nfs => None,
         Counter::DriverLatency => row.per_command(window, Row::davg),
         Counter::KernelLatency => row.per_command(window, Row::kavg),
-        Counter::MeanActive => sampled(counter).or_else(|| sampled(Counter::ActiveCommands)),
-        Counter::MeanQueued => sampled(counter).or_else(|| sampled(Counter::QueuedCommands)),
+        Counter::MeanActive => mean(counter, Counter::ActiveCommands),
+        Counter::MeanQueued => mean(counter, Counter::QueuedCommands),
+        Counter::DeviceQDepth => mean(Counter::MeanDeviceQDepth, counter),
         _ => sampled(counter),
     }
 }

@@ -195,7 +195,7 @@ impl Whatif {
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let window = self.window(recording, facts, &settings);
-        let window = tapes::shortened(recording, window, f64::from(self.commands));
+        let window = tapes::whole_samples(recording, window, f64::from(self.commands));
         let (_, scenario) = shipped::load(on, &[])?;
         let tapes = Tapes::read(files, on, window)?;
         let mut readings = Vec::new();
