@@ -1,11 +1,11 @@
 //! What guests sent over a stretch of time, as journals have it, put on the disks of the file that their hosts were
 //! run or served from: the load is the recorded one then, and the arrays are those of the file.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, mem, path::PathBuf};
 
 use counters::{Counter, DeviceId, HostSnapshot, Kind, MILLISECOND, Time, VdiskId, VmId};
 use engine::{Engine, HostConfig, Input, Output, Request};
-use journal::Look;
+use journal::{Hole, Look};
 use knobs::{Effect, Knob, TargetId};
 use levels::{Column, Measured};
 use model::{Tape, Taped, WorkloadConfig};
@@ -29,22 +29,33 @@ pub(crate) struct Tapes {
     disks: usize,
     /// Requests of theirs.
     requests: usize,
-    /// Disks of which the guests are not known to wait for their answers.
+    /// By host and virtual disk, and whether the guest surely waits for its answers.
     #[serde(skip)]
-    unsure: Vec<String>,
+    sent: BTreeMap<(String, String), (Sent, bool)>,
     #[serde(skip)]
-    loads: Vec<Load>,
+    settings: Vec<Settings>,
+    /// When it begins, by the clock of the journal.
+    #[serde(skip)]
+    from: Time,
+    /// Whether a part of the stretch is missing.
+    #[serde(skip)]
+    has_hole: bool,
 }
 
-/// What was sent to the disks of a host, of one component of it.
-struct Load {
+/// What a host was set to, by a component of it.
+struct Settings {
     config: HostConfig,
-    /// What was set before it, and whether it is in force.
+    /// What was set before the first instant, and whether it is in force.
     set: Vec<(Knob, bool)>,
+    /// Whether something else than I/O came after it.
+    is_changed: bool,
+}
+
+/// A host of a journal.
+struct Load {
+    settings: Settings,
     /// By virtual disk.
     disks: Vec<Sent>,
-    /// Whether something else than I/O came meanwhile.
-    is_changed: bool,
 }
 
 /// What was sent to a virtual disk.
@@ -59,13 +70,21 @@ struct Sent {
     most: u32,
 }
 
+/// A stretch of time by the clock of a journal.
+#[derive(Clone, Copy)]
+struct Stretch {
+    from: Time,
+    to: Time,
+    /// Nanoseconds of it before the time 0 of the journal.
+    before_ns: u64,
+}
+
 /// Collects what is sent from one moment to another.
 struct Collector {
     /// Begin and end in milliseconds since 1970.
     window_ms: (i64, i64),
     /// The same by the clock of the journal.
-    from: Time,
-    to: Time,
+    stretch: Stretch,
     loads: Vec<Load>,
     /// Those of hosts that have other parts now.
     before: Vec<Load>,
@@ -102,35 +121,45 @@ impl Tapes {
     pub(crate) fn read(files: &[PathBuf], on: &str, window_ms: (i64, i64)) -> Result<Self> {
         let collector = || Collector {
             window_ms,
-            from: Time::NEVER,
-            to: Time::NEVER,
+            stretch: Stretch { from: Time::NEVER, to: Time::NEVER, before_ns: 0 },
             loads: Vec::new(),
             before: Vec::new(),
         };
-        let replayed = journals::replay(files, collector)?;
-        let all = replayed.into_iter().flat_map(|(_, of)| of.before.into_iter().chain(of.loads));
-        let mut loads: Vec<_> = all.filter(|load| load.sent().next().is_some()).collect();
-        loads.iter_mut().flat_map(|load| &mut load.disks).for_each(Sent::pauses);
-        if loads.is_empty() {
-            return Err("no guest sent anything in this window: there is nothing to play".into());
+        let span_ns = nanos(window_ms.1.saturating_sub(window_ms.0));
+        let (mut sent, mut settings, mut has_hole) = (BTreeMap::new(), Vec::new(), false);
+        let mut from = Time::ZERO;
+        for (report, collector) in journals::replay(files, collector)? {
+            from = collector.stretch.from;
+            has_hole |= report.holes.iter().any(|hole| collector.lacks(hole));
+            for load in collector.before.into_iter().chain(collector.loads) {
+                let config = &load.settings.config;
+                for (id, of) in load.disks.into_iter().enumerate() {
+                    if !of.requests.is_empty() {
+                        let name = (config.name.clone(), disk_name(config, id));
+                        sent.entry(name).or_insert_with(Sent::default).join(of);
+                    }
+                }
+                settings.push(load.settings);
+            }
         }
-        let span_ns = u64::try_from(window_ms.1 - window_ms.0).unwrap_or_default() * MILLISECOND;
-        let sent =
-            || loads.iter().flat_map(|load| load.sent().map(move |(id, sent)| (load, id, sent)));
-        let unsure = sent().filter(|(_, _, sent)| !sent.surely_waits(span_ns));
-        Ok(Self {
-            on: on.to_owned(),
-            span_ns,
-            disks: sent().count(),
-            requests: sent().map(|(_, _, sent)| sent.requests.len()).sum(),
-            unsure: unsure.map(|(load, id, _)| disk_name(&load.config, id)).collect(),
-            loads,
-        })
+        let pausing = |(name, mut sent): (_, Sent)| {
+            sent.pauses();
+            let waits = sent.surely_waits(span_ns);
+            (name, (sent, waits))
+        };
+        let sent: BTreeMap<_, _> = sent.into_iter().map(pausing).collect();
+        let (disks, requests) = (sent.len(), sent.values().map(|of| of.0.requests.len()).sum());
+        match disks {
+            0 => Err("no guest sent anything in this window: there is nothing to play".into()),
+            _ => {
+                Ok(Self { on: on.into(), span_ns, disks, requests, sent, settings, from, has_hole })
+            }
+        }
     }
 
-    /// What guests may do when their answers take another time, whether all wait for them.
+    /// What guests may do when their answers take another time: whether all wait for them.
     pub(crate) fn readings(&self) -> &[bool] {
-        if self.unsure.is_empty() { &[true] } else { &[true, false] }
+        if self.sent.values().all(|of| of.1) { &[true] } else { &[true, false] }
     }
 
     /// What it is, in a sentence.
@@ -145,19 +174,25 @@ impl Tapes {
 
     /// What the answer rests on, in sentences.
     pub(crate) fn doubts(&self) -> Vec<String> {
-        let unsure = (!self.unsure.is_empty()).then(|| {
-            format!(
-                "The guests of {} may wait for their answers, or send when they did whatever these take: the \
-                 range covers both.",
-                self.unsure.join(", ")
-            )
-        });
-        let is_changed = self.loads.iter().any(|load| load.is_changed);
-        let changed = is_changed.then(|| {
-            "Settings, paths or parts of the host were changed meanwhile; it is played as it was at the first instant."
-                .to_owned()
-        });
-        unsure.into_iter().chain(changed).collect()
+        let unsure = self.sent.iter().filter(|(_, of)| !of.1).map(|((_, disk), _)| disk.as_str());
+        let unsure = unsure.collect::<Vec<_>>().join(", ");
+        let each = [
+            (
+                !unsure.is_empty(),
+                format!(
+                    "The guests of {unsure} may wait for their answers, or send when they did whatever these \
+                     take: the range covers both."
+                ),
+            ),
+            (
+                self.settings.iter().any(|host| host.is_changed),
+                "Settings, paths or parts of the host were changed meanwhile; it is played as it was at the first \
+                 instant."
+                    .into(),
+            ),
+            (self.has_hole, "A part of this time is not in the journal, and is played as a pause.".into()),
+        ];
+        each.into_iter().filter(|each| each.0).map(|each| each.1).collect()
     }
 
     /// Puts it on the hosts of the file, with what was set there then. Guests that surely do so wait for their
@@ -167,36 +202,42 @@ impl Tapes {
     /// One line: a host or virtual disk that the file does not have.
     pub(crate) fn put(&self, scenario: &mut Scenario, waits: bool) -> Result<()> {
         clear(scenario, self.span_ns);
-        for load in &self.loads {
-            let name = &load.config.name;
-            let lacks = |what: String| format!("{}: it has no {what} of the journal", self.on);
-            let mut hosts = scenario.hosts.iter().map(|host| &host.config.name);
-            let index = hosts.position(|known| known == name);
-            let index = index.ok_or_else(|| lacks(format!("host `{name}`")))?;
-            let host = &mut scenario.hosts[index];
-            let same = Same::new(&load.config, &host.config);
-            same.set(load, host);
-            for (id, sent) in load.sent() {
-                let name = disk_name(&load.config, id);
-                let vdisk = same.vdisks[id];
-                let vdisk = vdisk.ok_or_else(|| lacks(format!("virtual disk `{name}`")))?;
-                let vm = host.config.vdisks[vdisk.index()].vm;
-                host.config.vms[vm.index()].powered_on = true;
-                let waits = waits || sent.surely_waits(self.span_ns);
-                let threads = waits.then_some(sent.most);
-                let requests = sent.requests.as_slice().into();
-                let tape = Tape { requests, span_ns: self.span_ns, threads };
-                scenario.workloads.push(Workload {
-                    name,
-                    host: index,
-                    vdisk,
-                    config: WorkloadConfig::taped(tape),
-                    starts: Time::ZERO,
-                    from_ns: 0,
-                    for_ns: None,
-                    stops: Time::NEVER,
-                });
+        let warmup_ns = scenario.warmup_ns;
+        let played = |at: Time| match at {
+            Time::NEVER => at,
+            at if at <= self.from => Time::ZERO,
+            at => Time(at.since(self.from)) + warmup_ns,
+        };
+        scenario.arrays.iter_mut().for_each(|array| array.config.retime(played));
+        let lacks = |what: String| format!("{}: it has no {what} of the journal", self.on);
+        let names: Vec<_> = scenario.hosts.iter().map(|host| disks(&host.config)).collect();
+        for settings in &self.settings {
+            let mut hosts = scenario.hosts.iter_mut().zip(&names);
+            let is_it = |host: &Host| host.config.name == settings.config.name;
+            if let Some((host, names)) = hosts.find(|(host, _)| is_it(host)) {
+                settings.put(host, names);
             }
+        }
+        for ((host, disk), (sent, surely)) in &self.sent {
+            let mut hosts = scenario.hosts.iter().map(|known| &known.config.name);
+            let index = hosts.position(|known| known == host);
+            let index = index.ok_or_else(|| lacks(format!("host `{host}`")))?;
+            let config = &mut scenario.hosts[index].config;
+            let id = names[index].get(disk).copied();
+            let id = id.ok_or_else(|| lacks(format!("virtual disk `{disk}`")))?;
+            config.vms[config.vdisks[id].vm.index()].powered_on = true;
+            let threads = (waits || *surely).then_some(sent.most);
+            let requests = sent.requests.as_slice().into();
+            scenario.workloads.push(Workload {
+                name: disk.clone(),
+                host: index,
+                vdisk: VdiskId::new(id),
+                config: WorkloadConfig::taped(Tape { requests, span_ns: self.span_ns, threads }),
+                starts: Time::ZERO,
+                from_ns: 0,
+                for_ns: None,
+                stops: Time::NEVER,
+            });
         }
         Ok(())
     }
@@ -220,39 +261,72 @@ fn clear(scenario: &mut Scenario, span_ns: u64) {
     }
 }
 
+fn nanos(ms: i64) -> u64 {
+    u64::try_from(ms).unwrap_or_default().saturating_mul(MILLISECOND)
+}
+
+impl Stretch {
+    /// Nanoseconds from its begin to a moment within it.
+    fn passed(self, at: Time) -> Option<u64> {
+        let is_within = at > self.from && at <= self.to;
+        is_within.then(|| at.since(self.from).saturating_add(self.before_ns))
+    }
+}
+
+impl Collector {
+    /// Whether something between the two instants is missing.
+    fn lacks(&self, hole: &Hole) -> bool {
+        let (from, to) = match hole {
+            Hole::Gap(gap) => (gap.from, gap.to),
+            Hole::Segments { from, to } => (*from, *to),
+        };
+        from < self.stretch.to && to > self.stretch.from
+    }
+}
+
 impl Look for Collector {
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
         let epoch_ms = epoch_ms.map_or(sim::EPOCH_MS, u64::cast_signed);
-        let time = |ms: i64| Time(u64::try_from(ms - epoch_ms).unwrap_or_default() * MILLISECOND);
-        (self.from, self.to) = (time(self.window_ms.0), time(self.window_ms.1));
-        let is_same = self.loads.iter().map(|load| &load.config).eq(hosts.iter().map(|of| of.0));
-        if !is_same {
-            let begun = hosts.iter().map(|(config, engine)| Load::new(config, engine, at));
-            self.before.extend(std::mem::replace(&mut self.loads, begun.collect()));
+        let after_ns = |ms: i64| nanos(ms.saturating_sub(epoch_ms));
+        self.stretch = Stretch {
+            from: Time(after_ns(self.window_ms.0)),
+            to: Time(after_ns(self.window_ms.1)),
+            before_ns: nanos(epoch_ms.saturating_sub(self.window_ms.0)),
+        };
+        let known = self.loads.iter().map(|load| &load.settings.config);
+        if !known.eq(hosts.iter().map(|host| host.0)) {
+            let begun = hosts.iter().map(|host| Load::new(host.0)).collect();
+            self.before.extend(mem::replace(&mut self.loads, begun));
+        }
+        for (load, (_, engine)) in self.loads.iter_mut().zip(hosts) {
+            load.go_on(engine, at, at <= self.stretch.from);
         }
     }
 
     fn input(&mut self, _: usize, _: Time, _: &Engine) {}
 
     fn taken(&mut self, host: usize, at: Time, input: &Input) {
-        let Some(load) = self.loads.get_mut(host) else { return };
-        let is_within = at > self.from && at <= self.to;
+        let Some(Load { settings, disks }) = self.loads.get_mut(host) else { return };
+        let Stretch { from, to, .. } = self.stretch;
+        let is_within = at > from && at <= to;
         match *input {
             Input::Submit(request) => {
-                let disk = load.disks.get_mut(request.vdisk.index());
-                disk.into_iter().for_each(|disk| disk.send(at, &request, (self.from, self.to)));
+                let disk = disks.get_mut(request.vdisk.index());
+                disk.into_iter().for_each(|disk| disk.send(at, &request, self.stretch));
             }
-            Input::Set(knob) if at <= self.from => {
-                load.set.push((knob, knob.effect() == Effect::AtOnce));
+            Input::Set(knob) if at <= from => {
+                settings.set.push((knob, knob.effect() == Effect::AtOnce));
             }
-            Input::Reboot if at <= self.from => load.set.iter_mut().for_each(|set| set.1 = true),
+            Input::Reboot if at <= from => {
+                settings.set.iter_mut().for_each(|set| set.1 = true);
+            }
             Input::Set(_)
             | Input::Path { .. }
             | Input::Attach(_)
             | Input::Detach { .. }
             | Input::Power { .. }
             | Input::RebootGuest(_)
-            | Input::Reboot => load.is_changed |= is_within,
+            | Input::Reboot => settings.is_changed |= is_within,
             Input::Done { .. }
             | Input::Cancelled { .. }
             | Input::Abort { .. }
@@ -265,47 +339,58 @@ impl Look for Collector {
     fn output(&mut self, host: usize, at: Time, output: &Output) {
         let Output::Complete { vdisk, .. } = *output else { return };
         let disk = self.loads.get_mut(host).and_then(|load| load.disks.get_mut(vdisk.index()));
-        disk.into_iter().for_each(|disk| disk.answer(at, (self.from, self.to)));
+        disk.into_iter().for_each(|disk| disk.answer(at, self.stretch));
     }
 }
 
 impl Load {
-    fn new(config: &HostConfig, engine: &Engine, at: Time) -> Self {
-        let mut known = HostSnapshot::default();
-        engine.snapshot(at, &mut known);
-        let sent = known.vdisks.iter().map(|disk| {
-            let inside = [&disk.guest_queued, &disk.queued, &disk.slots];
-            let outstanding = inside.iter().map(|of| of.now()).sum();
-            Sent { outstanding, ..Sent::default() }
-        });
-        let disks = sent.collect();
-        Self { config: config.clone(), set: Vec::new(), disks, is_changed: false }
+    fn new(config: &HostConfig) -> Self {
+        let settings = Settings { config: config.clone(), set: Vec::new(), is_changed: false };
+        Self { settings, disks: vec![Sent::default(); config.vdisks.len()] }
     }
 
-    /// What was sent, by the number of the virtual disk.
-    fn sent(&self) -> impl Iterator<Item = (usize, &Sent)> {
-        self.disks.iter().enumerate().filter(|(_, disk)| !disk.requests.is_empty())
+    /// Takes what is outstanding from its engine; `is_before` is whether that is before the first instant.
+    fn go_on(&mut self, engine: &Engine, at: Time, is_before: bool) {
+        let mut known = HostSnapshot::default();
+        engine.snapshot(at, &mut known);
+        for (disk, known) in self.disks.iter_mut().zip(&known.vdisks) {
+            let inside = [&known.guest_queued, &known.queued, &known.slots];
+            disk.outstanding = inside.iter().map(|of| of.now()).sum();
+            if is_before {
+                disk.at_first = disk.outstanding;
+            }
+        }
     }
 }
 
 impl Sent {
-    fn send(&mut self, at: Time, request: &Request, (from, to): (Time, Time)) {
+    /// Adds what was sent later.
+    fn join(&mut self, later: Self) {
+        if self.requests.is_empty() {
+            *self = later;
+            return;
+        }
+        self.requests.extend(later.requests);
+        self.answers_ns.extend(later.answers_ns);
+        self.most = self.most.max(later.most);
+    }
+
+    fn send(&mut self, at: Time, request: &Request, stretch: Stretch) {
         let Request { op, lba, bytes, waited_ns, .. } = *request;
         self.outstanding += 1;
-        if at > from && at <= to {
-            let at_ns = at.since(from);
+        if let Some(at_ns) = stretch.passed(at) {
             self.requests.push(Taped { at_ns, pause_ns: at_ns, waited_ns, lba, bytes, op });
             self.most = self.most.max(self.outstanding);
-        } else if at <= from {
+        } else if at <= stretch.from {
             self.at_first = self.outstanding;
         }
     }
 
-    fn answer(&mut self, at: Time, (from, to): (Time, Time)) {
+    fn answer(&mut self, at: Time, stretch: Stretch) {
         self.outstanding = self.outstanding.saturating_sub(1);
-        if at > from && at <= to {
-            self.answers_ns.push(at.since(from));
-        } else if at <= from {
+        if let Some(at_ns) = stretch.passed(at) {
+            self.answers_ns.push(at_ns);
+        } else if at <= stretch.from {
             self.at_first = self.outstanding;
         }
     }
@@ -337,10 +422,15 @@ impl Sent {
             let within = self.requests.iter().filter(|request| request.pause_ns as f64 <= most_ns);
             within.count() as f64 >= MOST * self.requests.len() as f64
         };
-        let steps = self.requests.windows(2).map(|two| (two[1].at_ns - two[0].at_ns) as f64);
+        let steps = self.requests.windows(2).map(|two| two[1].at_ns as f64 - two[0].at_ns as f64);
         let squares = levels::mean(steps.map(|step| Some((step - mean).powi(2))));
         pauses(NONE) || pauses(LITTLE) && squares.unwrap_or_default().sqrt() > EVEN * mean
     }
+}
+
+/// The virtual disks of a host by name.
+fn disks(config: &HostConfig) -> BTreeMap<String, usize> {
+    (0..config.vdisks.len()).map(|id| (disk_name(config, id), id)).collect()
 }
 
 fn disk_name(config: &HostConfig, id: usize) -> String {
@@ -348,56 +438,54 @@ fn disk_name(config: &HostConfig, id: usize) -> String {
     format!("{}:{}", config.vms[disk.vm.index()].name, disk.name)
 }
 
-/// The parts of a file's host that those of a journal's are, by name.
-struct Same {
-    devices: Vec<Option<DeviceId>>,
-    vms: Vec<Option<VmId>>,
-    vdisks: Vec<Option<VdiskId>>,
-}
-
-impl Same {
-    fn new(of: &HostConfig, file: &HostConfig) -> Self {
-        let device = |name: &str| file.devices.iter().position(|known| known.name == name);
-        let vm = |name: &str| file.vms.iter().position(|known| known.name == name);
-        let ids = 0..file.vdisks.len();
-        let vdisk = |name: String| ids.clone().find(|id| disk_name(file, *id) == name);
-        let disks = (0..of.vdisks.len()).map(|id| vdisk(disk_name(of, id)).map(VdiskId::new));
-        Self {
-            devices: of.devices.iter().map(|one| device(&one.name).map(DeviceId::new)).collect(),
-            vms: of.vms.iter().map(|one| vm(&one.name).map(VmId::new)).collect(),
-            vdisks: disks.collect(),
-        }
-    }
-
-    /// Sets on the file's host what was set on the journal's.
-    fn set(&self, load: &Load, host: &mut Host) {
-        let config = &mut host.config;
-        for (was, id) in load.config.vdisks.iter().zip(&self.vdisks) {
-            let Some(id) = id else { continue };
-            let disk = &mut config.vdisks[id.index()];
+impl Settings {
+    /// Sets on a host of the file what was set on that of the journal, by the names of their parts.
+    fn put(&self, host: &mut Host, names: &BTreeMap<String, usize>) {
+        let (was, config) = (&self.config, &mut host.config);
+        for id in 0..was.vdisks.len() {
+            let Some(same) = names.get(&disk_name(was, id)) else { continue };
+            let (was, disk) = (&was.vdisks[id], &mut config.vdisks[*same]);
             (disk.allocation, disk.depth) = (was.allocation, was.depth);
-            let depth = load.config.vscsi[was.vscsi.index()].depth;
-            config.vscsi[disk.vscsi.index()].depth = depth;
+            config.vscsi[disk.vscsi.index()].depth = self.config.vscsi[was.vscsi.index()].depth;
         }
-        for (was, id) in load.config.devices.iter().zip(&self.devices) {
-            let Some(id) = id else { continue };
-            let device = &mut config.devices[id.index()];
-            (device.dsnro, device.path_policy) = (was.dsnro, was.path_policy);
+        for device in &mut config.devices {
+            if let Some(was) = was.devices.iter().find(|was| was.name == device.name) {
+                (device.dsnro, device.path_policy) = (was.dsnro, was.path_policy);
+            }
         }
         for adapter in &mut config.adapters {
-            let mut known = load.config.adapters.iter();
-            let was = known.find(|was| was.name == adapter.name);
-            adapter.lun_depth = was.map_or(adapter.lun_depth, |was| was.lun_depth);
+            if let Some(was) = was.adapters.iter().find(|was| was.name == adapter.name) {
+                adapter.lun_depth = was.lun_depth;
+            }
         }
-        let in_force = load.set.iter().filter(|set| set.1);
-        in_force.filter_map(|set| self.knob(set.0)).for_each(|knob| host.apply(knob));
+        let in_force = self.set.iter().filter(|set| set.1);
+        let knobs: Vec<_> =
+            in_force.filter_map(|set| self.named(set.0, &host.config, names)).collect();
+        knobs.into_iter().for_each(|knob| host.apply(knob));
     }
 
-    fn knob(&self, mut knob: Knob) -> Option<Knob> {
+    /// A knob by the ids of the file; nothing of a part that the file does not have.
+    fn named(
+        &self,
+        mut knob: Knob,
+        config: &HostConfig,
+        names: &BTreeMap<String, usize>,
+    ) -> Option<Knob> {
+        let was = &self.config;
         match knob.id() {
-            TargetId::Device(id) => *id = (*self.devices.get(id.index())?)?,
-            TargetId::Vm(id) => *id = (*self.vms.get(id.index())?)?,
-            TargetId::Vdisk(id) => *id = (*self.vdisks.get(id.index())?)?,
+            TargetId::Device(id) => {
+                let name = &was.devices.get(id.index())?.name;
+                let mut devices = config.devices.iter();
+                *id = DeviceId::new(devices.position(|device| device.name == *name)?);
+            }
+            TargetId::Vm(id) => {
+                let name = &was.vms.get(id.index())?.name;
+                *id = VmId::new(config.vms.iter().position(|vm| vm.name == *name)?);
+            }
+            TargetId::Vdisk(id) => {
+                was.vdisks.get(id.index())?;
+                *id = VdiskId::new(*names.get(&disk_name(was, id.index()))?);
+            }
             TargetId::Host => {}
         }
         Some(knob)

@@ -306,6 +306,18 @@ pub struct ArrayConfig {
     pub volumes: Vec<VolumeConfig>,
 }
 
+impl ArrayConfig {
+    /// Puts every moment at which it does something else to where `moved` has it.
+    pub fn retime(&mut self, moved: impl Fn(Time) -> Time) {
+        let background = self.front.background.iter_mut().map(|of| [&mut of.from, &mut of.until]);
+        let controllers = self.queues.controllers.iter_mut().flat_map(|of| &mut of.outages);
+        let outages = controllers.map(|of| [&mut of.from, &mut of.until]);
+        let stuck = self.volumes.iter_mut().filter_map(|volume| volume.stuck.as_mut());
+        let stuck = stuck.map(|of| [&mut of.from, &mut of.until]);
+        background.chain(outages).chain(stuck).flatten().for_each(|at| *at = moved(*at));
+    }
+}
+
 /// What an array takes: commands, each from its arrival to its answer, and bytes at each of its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {

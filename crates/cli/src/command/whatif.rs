@@ -28,6 +28,10 @@ use crate::{
 /// The version of the JSON that `docs/reference/json.md` describes.
 const VERSION: u32 = 1;
 
+/// What a journal would tell.
+const PLAYS: &str = "The file that the host was run or served from tells its arrays, and the journal what each guest \
+                     sent: `--on FILE` plays that.";
+
 /// Columns of the screen that the report fits.
 const WIDTH: usize = 78;
 
@@ -179,7 +183,10 @@ impl Whatif {
             ..whatif::question(settings, window, self.commands)
         };
         let model = Model::calibrate(recording, facts, &question)?;
-        let answer = model.answer()?;
+        let mut answer = model.answer()?;
+        if journals::is_journal(&self.files[0]) && !answer.verdict.is_useful() {
+            answer.simulated.doubts.push(PLAYS.into());
+        }
         if let Some(output) = output {
             output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
