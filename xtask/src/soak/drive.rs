@@ -55,7 +55,8 @@ pub(crate) struct Episode {
 }
 
 impl Episode {
-    pub(crate) fn new(mut draw: Draw) -> Self {
+    /// One whose small hosts are checked after every so many steps.
+    pub(crate) fn new(mut draw: Draw, every: u64) -> Self {
         let is_large = draw.whole(1, LARGE_ONE_OF) == 1;
         let (hosts, vms) = if is_large { (1, 400) } else { (draw.whole(1, 3), 6) };
         let devices = draw.whole(1, if is_large { 32 } else { 4 }) as usize;
@@ -69,7 +70,7 @@ impl Episode {
             answers: BTreeMap::new(),
             now: Time::ZERO,
             outstanding: draw.whole(1, if is_large { 2_000 } else { 200 }) as usize,
-            checked_every: if is_large { LARGE_CHECKED_EVERY } else { 1 },
+            checked_every: if is_large { LARGE_CHECKED_EVERY.max(every) } else { every },
             next_tag: 0,
             steps: 0,
             counts: Counts::from([("large hosts", u64::from(is_large))]),

@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: random hosts on random arrays, everything that can happen to them, and
-//! every invariant of the engine after every step.
+//! every invariant of the engine after every step, or after every so many.
 //!
 //! A run is a row of episodes, each from a seed of its own: some hosts on one array. What failed
 //! is told with the command that repeats its episode alone.
@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::corpus::draw::Draw;
 use drive::Episode;
 
-const USAGE: &str = "usage: cargo xtask soak [--ios N] [--seed S] [--episode E]";
+const USAGE: &str = "usage: cargo xtask soak [--ios N] [--seed S] [--episode E] [--every STEPS]";
 
 /// I/Os unless told.
 const IOS: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub(crate) type Counts = BTreeMap<&'static str, u64>;
 /// # Errors
 /// One line: what is broken, where, and how to see it again.
 pub(crate) fn soak(arguments: &[String]) -> Result<String, String> {
-    let (mut ios, mut seed, mut only) = (IOS, 1, None);
+    let (mut ios, mut seed, mut only, mut every) = (IOS, 1, None, 1);
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return Err(USAGE.into()) };
         let number = value.parse::<u64>().map_err(|_| USAGE.to_owned())?;
@@ -37,20 +37,21 @@ pub(crate) fn soak(arguments: &[String]) -> Result<String, String> {
             "--ios" => ios = number,
             "--seed" => seed = number,
             "--episode" => only = Some(number),
+            "--every" if number > 0 => every = number,
             _ => return Err(USAGE.into()),
         }
     }
     match only {
         Some(episode) => {
             let mut counts = Counts::new();
-            run_episode(seed, episode, &mut counts)?;
+            run_episode(seed, episode, every, &mut counts)?;
             Ok(report(seed, &counts))
         }
-        None => run(ios, seed),
+        None => run(ios, seed, every),
     }
 }
 
-fn run(ios: u64, seed: u64) -> Result<String, String> {
+fn run(ios: u64, seed: u64, every: u64) -> Result<String, String> {
     let (mut counts, start) = (Counts::new(), Instant::now());
     for episode in 0.. {
         let done = counts.get("I/Os").copied().unwrap_or(0);
@@ -60,13 +61,13 @@ fn run(ios: u64, seed: u64) -> Result<String, String> {
         if done >= ios {
             break;
         }
-        run_episode(seed, episode, &mut counts)?;
+        run_episode(seed, episode, every, &mut counts)?;
     }
     Ok(report(seed, &counts))
 }
 
-fn run_episode(seed: u64, episode: u64, counts: &mut Counts) -> Result<(), String> {
-    let mut running = Episode::new(Draw::new(&format!("soak {episode}"), seed));
+fn run_episode(seed: u64, episode: u64, every: u64, counts: &mut Counts) -> Result<(), String> {
+    let mut running = Episode::new(Draw::new(&format!("soak {episode}"), seed), every);
     running.run().map_err(|broken| {
         format!(
             "{broken}\nat step {} of episode {episode} of seed {seed}; again with: \
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_invariant_holds_over_a_million_ios() {
-        let report = run(1_000_000, 1).unwrap_or_else(|broken| panic!("{broken}"));
+        let report = run(1_000_000, 1, 1).unwrap_or_else(|broken| panic!("{broken}"));
         let kinds = [
             "BUSY",
             "TASK SET FULL",
@@ -138,9 +139,9 @@ mod tests {
 
     #[test]
     fn one_seed_gives_one_run_and_arguments_are_pairs_of_a_name_and_a_number() {
-        assert_eq!(run(2_000, 3), run(2_000, 3));
-        assert_ne!(run(2_000, 3), run(2_000, 4));
-        for wrong in [&["--ios"][..], &["--ios", "many"], &["--for", "1"]] {
+        assert_eq!(run(2_000, 3, 1), run(2_000, 3, 1));
+        assert_ne!(run(2_000, 3, 1), run(2_000, 4, 1));
+        for wrong in [&["--ios"][..], &["--ios", "many"], &["--for", "1"], &["--every", "0"]] {
             let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
             assert!(soak(&wrong).unwrap_err().starts_with("usage"));
         }
