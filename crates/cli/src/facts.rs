@@ -1,10 +1,10 @@
 //! What esxcli says of a host, be it in files or by a daemon, for those who judge and those who simulate.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use control::HostState;
-use diagnose::{Facts, PathFacts};
+use diagnose::{Facts, LimitFacts, PathFacts};
 use knobs::{Driver, Query, Version};
 
 use crate::{Result, esxcli};
@@ -34,7 +34,47 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
         known.sioc = Some(control.is_some());
         known.congestion_ms = control.map(|control| f64::from(control.threshold_us) / 1000.0);
     }
+    facts.esxi_version = Version::from_name(&state.version);
     Ok(facts)
+}
+
+/// Adds what a daemon tells of the time between two of its states: the IOPS limits, and how often arrays took no more.
+pub(crate) fn add_what_was(facts: &mut Facts, [before, after]: [&HostState; 2]) {
+    for device in &after.devices {
+        let was = before.devices.iter().find(|was| was.name == device.name);
+        let was = was.map_or(0, |was| was.totals.refusals);
+        let known = facts.devices.entry(device.name.clone()).or_default();
+        known.refusals = Some(device.totals.refusals.saturating_sub(was));
+    }
+    let mut known = limits(after);
+    for (name, was) in limits(before) {
+        let limit = known.entry(name).or_insert_with(|| was.clone());
+        limit.iops = limit.iops.into_iter().chain(was.iops).min();
+    }
+    facts.limits = Arc::new(known);
+}
+
+/// The IOPS limits of the virtual disks of a host, by the names of their rows.
+fn limits(state: &HostState) -> BTreeMap<String, LimitFacts> {
+    let version = Version::from_name(&state.version);
+    let is_together = version.is_some_and(|version| !version.schedules_per_file());
+    let limit = |disk: &control::Disk| {
+        let own = LimitFacts {
+            iops: disk.limit_iops,
+            at_end: disk.limit_iops,
+            policy_at_end: disk.storage_policy.clone(),
+            ..LimitFacts::default()
+        };
+        let of_world = state.disks.iter();
+        let of_world = of_world.filter(|other| (other.vm, other.device) == (disk.vm, disk.device));
+        let all: Vec<_> = of_world.map(|other| other.limit_iops).collect();
+        if is_together && all.len() > 1 { own.with_all(all) } else { own }
+    };
+    let name = |disk: &control::Disk| {
+        let vm = state.vms.get(disk.vm as usize).map_or("", |vm| &vm.name);
+        format!("{vm}:{}", disk.name)
+    };
+    state.disks.iter().map(|disk| (name(disk), limit(disk))).collect()
 }
 
 /// Adds the names of datastores that people keep in files of their own; they go before those that
@@ -170,6 +210,51 @@ mod tests {
             "{refusal}"
         );
         assert_eq!(facts.devices["naa.1"].max_queue_depth, Some(64));
+    }
+
+    /// A host of that version with two disks of a VM on a device that have these limits.
+    fn state(version: &str, limits: [Option<u32>; 2], refusals: u64) -> HostState {
+        let disk = |(place, limit_iops)| control::Disk {
+            name: format!("scsi0:{place}"),
+            limit_iops,
+            ..control::Disk::default()
+        };
+        let totals = control::Totals { refusals, ..control::Totals::default() };
+        HostState {
+            version: version.into(),
+            devices: vec![control::Device {
+                name: "naa.1".into(),
+                totals,
+                ..control::Device::default()
+            }],
+            vms: vec![control::Vm { name: "a".into(), ..control::Vm::default() }],
+            disks: limits.into_iter().enumerate().map(disk).collect(),
+            ..HostState::default()
+        }
+    }
+
+    #[test]
+    fn limits_of_a_daemon_are_the_lowest_that_were_and_before_6_0_hold_together() {
+        type Known = (Option<u32>, Option<u32>, Option<u32>);
+        let cases: [(&str, [Option<u32>; 2], [Option<u32>; 2], Known); 5] = [
+            ("7.0", [Some(500), None], [Some(500), None], (Some(500), None, Some(500))),
+            ("7.0", [Some(500), None], [Some(900), None], (Some(500), None, Some(900))),
+            ("7.0", [Some(500), None], [None, None], (Some(500), None, None)),
+            (
+                "5.5",
+                [Some(500), Some(300)],
+                [Some(500), Some(300)],
+                (Some(500), Some(800), Some(500)),
+            ),
+            ("5.5", [Some(500), None], [Some(500), None], (None, None, Some(500))),
+        ];
+        for (version, was, is, expected) in cases {
+            let mut facts = Facts::default();
+            add_what_was(&mut facts, [&state(version, was, 40), &state(version, is, 42)]);
+            let LimitFacts { iops, together, at_end, .. } = facts.limits["a:scsi0:0"];
+            assert_eq!((iops, together, at_end), expected, "{version} {was:?} {is:?}");
+            assert_eq!(facts.devices["naa.1"].refusals, Some(2));
+        }
     }
 
     #[test]

@@ -3,15 +3,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
 };
 
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{
-    ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LostOnTheWay,
-    PathFacts, SwitchLink, Thrash, VdiskFacts,
+    ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LimitFacts,
+    LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
-use engine::{AdapterConfig, DepthMode, DeviceConfig, PathAccess, SchedPolicy};
+use engine::{AdapterConfig, DepthMode, DeviceConfig, PathAccess, SchedPolicy, VdiskConfig};
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured, mean};
 use model::{ArrayUse, Controllers, Mix, PolicyWait};
@@ -232,9 +233,15 @@ pub(crate) fn facts(
 
 /// Gives each host the virtual disks of all: the array that they share may be full of others'.
 fn share_disks(facts: &mut [Facts]) {
-    let own = facts.iter_mut().map(|host| Arc::unwrap_or_clone(std::mem::take(&mut host.vdisks)));
+    share(facts, |host| &mut host.vdisks);
+    share(facts, |host| &mut host.limits);
+}
+
+/// Gives each host what all have of something by the names of disks.
+fn share<T: Clone>(facts: &mut [Facts], of: impl Fn(&mut Facts) -> &mut Arc<BTreeMap<String, T>>) {
+    let own = facts.iter_mut().map(|host| Arc::unwrap_or_clone(mem::take(of(host))));
     let all = Arc::new(own.flatten().collect());
-    facts.iter_mut().for_each(|host| host.vdisks = Arc::clone(&all));
+    facts.iter_mut().for_each(|host| *of(host) = Arc::clone(&all));
 }
 
 /// One host over one window.
@@ -272,7 +279,9 @@ impl Known<'_> {
     fn facts(&self) -> Facts {
         let config = &self.host.config;
         let devices = config.devices.iter().zip(0..);
-        let vdisks = config.vdisks.iter().zip(0..);
+        let named =
+            |disk: &VdiskConfig| format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
+        let vdisks = || config.vdisks.iter().zip(0..).map(|(disk, id)| (named(disk), VdiskId(id)));
         let adapters = config.adapters.iter();
         let option = |wanted| advanced_by(self.scenario, self.index, self.window, wanted);
         Facts {
@@ -281,14 +290,8 @@ impl Known<'_> {
             devices: devices
                 .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
                 .collect(),
-            vdisks: Arc::new(
-                vdisks
-                    .map(|(disk, id)| {
-                        let vm = &config.vms[disk.vm.index()].name;
-                        (format!("{vm}:{}", disk.name), self.vdisk(VdiskId(id)))
-                    })
-                    .collect(),
-            ),
+            vdisks: Arc::new(vdisks().map(|(name, id)| (name, self.vdisk(id))).collect()),
+            limits: Arc::new(vdisks().map(|(name, id)| (name, self.limit(id))).collect()),
             drivers: adapters
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
                 .collect(),
@@ -525,22 +528,29 @@ impl Known<'_> {
         let (disk, target) = (&config.vdisks[id.index()], &self.host.targets[id.index()]);
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
-        let together = self.course.limits_together(config, id);
-        let limit_together = together.map(|limits| limits.into_iter().sum::<Option<u32>>());
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
-            limit_iops: self.course.limits[id.index()].filter(|_| limit_together != Some(None)),
-            limit_cost: self.costs[id.index()],
-            limit_together: limit_together.flatten(),
-            limit_at_end: self.course.limits_at_end[id.index()],
-            policy_at_end: self.course.policies_at_end[id.index()]
-                .map(|policy| self.host.policies[policy].name.clone()),
             policy_wait_ms: policy_wait_ms(self.view, id),
             short_of_units: self.short.get(&(target.array, target.volume)).copied(),
             asks_iops: self.asks[id.index()],
             outstanding_most: self.outstanding_most[id.index()],
+        }
+    }
+
+    fn limit(&self, id: VdiskId) -> LimitFacts {
+        let policy = self.course.policies_at_end[id.index()];
+        let own = LimitFacts {
+            iops: self.course.limits[id.index()],
+            cost: self.costs[id.index()],
+            together: None,
+            at_end: self.course.limits_at_end[id.index()],
+            policy_at_end: policy.map(|policy| self.host.policies[policy].name.clone()),
+        };
+        match self.course.limits_together(&self.host.config, id) {
+            Some(all) => own.with_all(all),
+            None => own,
         }
     }
 

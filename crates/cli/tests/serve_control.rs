@@ -14,7 +14,7 @@ use std::{
     fs,
     io::Write,
     os::unix::{fs::PermissionsExt, net::UnixStream},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use control::{Control, column};
@@ -143,6 +143,35 @@ fn dqlen_falls_when_a_second_guest_comes_and_rises_when_it_has_gone() {
     let replay = kavg.args(["replay", "journals"]).current_dir(site.directory.path()).output();
     let said = String::from_utf8(replay.unwrap().stdout).unwrap();
     assert!(said.contains("identical, bit for bit: outputs and counters"), "{said}");
+}
+
+/// What is diagnosed of the daemon while a guest of `a` works, with this in its file; on one line.
+fn diagnosed(text: &str) -> String {
+    let site = Site::new(text);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let mut guest = Busy::on(&site, "a:scsi0:0");
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let diagnose = kavg.args(["diagnose", "--live", "c", "-d", "1", "-n", "3", "--no-simulate"]);
+    diagnose.current_dir(site.directory.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = diagnose.spawn().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        guest.turn();
+    }
+    let output = child.wait_with_output().unwrap();
+    daemon.stop();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_diagnosed_of_a_daemon_has_its_limits_and_what_its_arrays_refuse() {
+    let said =
+        diagnosed(&format!("{COMPETING}limit = 2000\n").replace("[vm.b", "limit = 1500\n[vm.b"));
+    assert!(said.contains("by its IOPS limit of 1,500"), "{said}");
+    assert!(said.contains("-DiskLimitIOPerSecond 1500"), "{said}");
+    let said = diagnosed(&COMPETING.replace("[array.flash]", "[array.flash]\nlun_queue_limit = 4"));
+    assert!(said.contains("its array takes no more, and answered TASK SET FULL or BUSY"), "{said}");
 }
 
 #[test]

@@ -216,6 +216,9 @@ pub struct Totals {
     pub failed_writes: u64,
     /// Commands that were split.
     pub splits: u64,
+    /// Results TASK SET FULL or BUSY, which is counted of devices.
+    #[serde(default)]
+    pub refusals: u64,
 }
 
 impl HostState {
@@ -249,6 +252,7 @@ impl Totals {
         self.failed_reads += other.failed_reads;
         self.failed_writes += other.failed_writes;
         self.splits += other.splits;
+        self.refusals += other.refusals;
     }
 }
 

@@ -9,7 +9,7 @@ use knobs::{
 pub(crate) use knobs::{shell, show_device};
 
 use crate::{
-    Change, Device, Facts, Host, ROUNDED, Step, VdiskFacts,
+    Change, Device, Facts, Host, LimitFacts, ROUNDED, Step, VdiskFacts,
     driver_depth::{self, Hba},
 };
 
@@ -578,8 +578,8 @@ pub(crate) fn in_cost_units(iops: f64, size_kib: Option<f64>) -> f64 {
 
 /// Takes the limit of `at` off, a disk of a VM, where a source tells it in force; else shows those of the VM,
 /// for it may be of another of its disks, or there is none.
-pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Change {
-    let undo = known.filter(|disk| disk.limit_at_end.is_some()).map(VdiskFacts::undo_of_limit);
+pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&LimitFacts>) -> Change {
+    let undo = known.filter(|limit| limit.at_end.is_some()).map(LimitFacts::undo);
     let policy = match &undo {
         Some(AllocationChange::Policy(Some(policy))) => format!(", {policy},"),
         _ => String::new(),

@@ -49,6 +49,8 @@ pub struct DeviceFacts {
     pub locks_by_scsi2: Option<bool>,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
     pub queue_full_sample_size: Option<u32>,
+    /// Results TASK SET FULL or BUSY that the host counted while it was recorded.
+    pub refusals: Option<u64>,
     /// Whether kavg finds its depth by latency, which no ESXi does.
     pub finds_depth: bool,
     /// How its paths are used.
@@ -453,7 +455,7 @@ pub(crate) fn share(shares: &[f64], samples: &[usize]) -> Option<f64> {
     mean(samples.iter().map(|&sample| shares.get(sample).copied()))
 }
 
-/// What is known of a virtual disk.
+/// What a run knows of a virtual disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VdiskFacts {
     /// Commands that its driver lets out of the guest.
@@ -462,17 +464,6 @@ pub struct VdiskFacts {
     pub adapter_depth: Option<u32>,
     /// The system in the guest.
     pub guest: GuestOs,
-    /// Its IOPS limit in the host, the lowest that was in force; `None` is no limit.
-    pub limit_iops: Option<u32>,
-    /// I/Os that a command of it counts as before that limit in the mean, at most; `None` where the sizes of what
-    /// its guest sends are not known one by one.
-    pub limit_cost: Option<f64>,
-    /// What it comes to with the limits of its VM's other disks on the device, where they hold all together.
-    pub limit_together: Option<u32>,
-    /// The limit that is in force at the end, which an undo restores.
-    pub limit_at_end: Option<u32>,
-    /// The storage policy that it has at the end, whose limit that is; `None` where it has numbers of its own.
-    pub policy_at_end: Option<String>,
     /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
     /// array holds the volume to a rate (QoS); `None` where there is no policy.
     pub policy_wait_ms: Option<f64>,
@@ -491,13 +482,39 @@ impl VdiskFacts {
     pub(crate) fn asks_no_more_than(&self, limit: u32) -> bool {
         self.outstanding_most.is_some_and(|most| most <= limit)
     }
+}
+
+/// What is known of the IOPS limit of a virtual disk in the host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LimitFacts {
+    /// The lowest that was in force, in I/Os a second; `None` is no limit.
+    pub iops: Option<u32>,
+    /// I/Os that a command of the disk counts as before it in the mean, at most; `None` where the sizes of what
+    /// its guest sends are not known one by one.
+    pub cost: Option<f64>,
+    /// What it comes to with the limits of its VM's other disks on the device, where they hold all together.
+    pub together: Option<u32>,
+    /// The one that is in force at the end, which an undo restores.
+    pub at_end: Option<u32>,
+    /// The storage policy that the disk has at the end, whose limit that is; `None` where it has numbers of its own.
+    pub policy_at_end: Option<String>,
+}
+
+impl LimitFacts {
+    /// The same where the limits of all disks that its VM has on the device hold these together, to their sum, and
+    /// only where each has one: before ESXi 6.0 they have one world [PFS, DOC50].
+    #[must_use]
+    pub fn with_all(self, limits: impl IntoIterator<Item = Option<u32>>) -> Self {
+        let together: Option<u32> = limits.into_iter().sum();
+        Self { iops: self.iops.filter(|_| together.is_some()), together, ..self }
+    }
 
     /// What gives the disk again what it had at the end, after its limit was set: a number that is set takes
     /// the storage policy from it [DOC65].
-    pub(crate) fn undo_of_limit(&self) -> AllocationChange {
+    pub(crate) fn undo(&self) -> AllocationChange {
         match &self.policy_at_end {
             Some(policy) => AllocationChange::Policy(Some(policy.clone())),
-            None => AllocationChange::Limit(self.limit_at_end),
+            None => AllocationChange::Limit(self.at_end),
         }
     }
 }
@@ -527,6 +544,8 @@ pub struct Facts {
     /// By the name of its row: `sql01:scsi0:1`. Hosts of a simulation, in which no two VMs have one name, share
     /// those of all.
     pub vdisks: Arc<BTreeMap<String, VdiskFacts>>,
+    /// By the same, and shared as those: the IOPS limits, which a daemon tells as well.
+    pub limits: Arc<BTreeMap<String, LimitFacts>>,
     /// By the name of the row: what the host's own virtual disks are asked for, of those that are not served all of it.
     pub demands: BTreeMap<String, Demand>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.

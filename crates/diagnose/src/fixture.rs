@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
-use knobs::GuestOs;
 use levels::Measured;
 
 use crate::{
-    Cause, Device, Facts, Finding, Host, TICKET_LINE, Thresholds, VdiskFacts, Verdict, diagnose,
+    Cause, Device, Facts, Finding, Host, LimitFacts, TICKET_LINE, Thresholds, Verdict, diagnose,
     rules::Case,
 };
 
@@ -77,22 +76,8 @@ pub(crate) fn beside_the_host(
 
 /// A virtual disk is known to have an IOPS limit.
 pub(crate) fn limited(disk: &str, limit: u32) -> Facts {
-    let known = VdiskFacts {
-        depth: None,
-        adapter_depth: None,
-        guest: GuestOs::Windows,
-        limit_iops: Some(limit),
-        limit_cost: None,
-        limit_together: None,
-        limit_at_end: Some(limit),
-        policy_at_end: None,
-        policy_wait_ms: None,
-        short_of_units: None,
-        asks_iops: None,
-        outstanding_most: None,
-    };
-    let vdisks = Arc::new([(disk.into(), known)].into());
-    Facts { vdisks, ..Facts::default() }
+    let known = LimitFacts { iops: Some(limit), at_end: Some(limit), ..LimitFacts::default() };
+    Facts { limits: Arc::new([(disk.into(), known)].into()), ..Facts::default() }
 }
 
 impl Bench {

@@ -50,7 +50,7 @@ pub use comparison::{
 };
 pub use facts::{
     ArrayFacts, ArrayQueue, ArrayUser, CommandWindow, CutPath, Demand, Detour, DeviceFacts, Facts,
-    HostLink, LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
+    HostLink, LimitFacts, LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,

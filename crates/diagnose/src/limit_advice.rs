@@ -5,7 +5,7 @@ use counters::EntityId;
 use knobs::{AllocationChange, DiskName, Setting, Version, default_cost_unit_kib, powershell_name};
 
 use crate::{
-    Change, Device, Facts, Host, Party, Step, Vdisk, VdiskFacts,
+    Change, Device, Facts, Host, LimitFacts, Party, Step, Vdisk, VdiskFacts,
     changes::{UNDO_AS_SHOWN, in_cost_units, limits, look, setting, tell_of_policy},
     mean, number,
 };
@@ -27,6 +27,9 @@ struct Disk<'a> {
     /// As a line names it.
     name: String,
     device: Option<EntityId>,
+    /// What is known of its limit.
+    limit: Option<&'a LimitFacts>,
+    /// What a run knows of it.
     known: Option<&'a VdiskFacts>,
     /// Commands a second, and the same as an IOPS limit counts them.
     iops: f64,
@@ -44,6 +47,7 @@ impl<'a> Disk<'a> {
         Self {
             name: DiskName::from(row.name).to_string(),
             device: row.device,
+            limit: facts.limits.get(row.name),
             known: facts.vdisks.get(row.name),
             iops,
             units: if iops > 0.0 { in_cost_units(iops, size_kib) } else { 0.0 },
@@ -53,7 +57,7 @@ impl<'a> Disk<'a> {
 
     /// The limit that is known to stand.
     fn stands(&self) -> Option<f64> {
-        self.known?.limit_at_end.map(f64::from)
+        self.limit?.at_end.map(f64::from)
     }
 
     fn asks_iops(&self) -> Option<f64> {
@@ -98,19 +102,21 @@ pub(crate) fn hold(
         return Some(by_hand(&what, called));
     }
     let step = |(disk, limit): &(Disk<'_>, u32)| {
-        limits(&disk.name, Some(*limit), disk.known.map(VdiskFacts::undo_of_limit))
+        limits(&disk.name, Some(*limit), disk.limit.map(LimitFacts::undo))
     };
     let mut change = setting(what, None, all.iter().map(step).collect());
     change.risk = RISK.into();
     let unknown = |vm: &&&Party| {
         let is_own = |disk: &Disk<'_>| DiskName::from(&*disk.name).vm == vm.name;
-        all.iter().any(|(disk, _)| disk.known.is_none() && is_own(disk))
+        all.iter().any(|(disk, _)| disk.limit.is_none() && is_own(disk))
     };
     let shown: Vec<String> =
         vms.iter().filter(unknown).flat_map(|vm| limits(&vm.name, None, None).set.show()).collect();
     if !shown.is_empty() {
         change.powercli.splice(0..0, shown);
         change.undo = UNDO_AS_SHOWN.into();
+    }
+    if all.iter().any(|(disk, _)| disk.known.is_none()) {
         change.risk += " If it sends at a rate of its own, whatever is answered, what waits grows without end.";
     }
     let had = change.steps.iter().filter_map(|Step { undo, .. }| match undo {
@@ -339,8 +345,8 @@ mod tests {
         let bench = full(&[1_002.0, 2_503.0, 2_503.0], 0.0);
         let mut facts = Facts::default();
         for (disk, limit) in [("bully:scsi0:0", 500), ("bully:scsi0:1", 2_600)] {
-            let known = limited(disk, limit).vdisks[disk].clone();
-            Arc::make_mut(&mut facts.vdisks).insert(disk.into(), known);
+            let known = limited(disk, limit).limits[disk].clone();
+            Arc::make_mut(&mut facts.limits).insert(disk.into(), known);
         }
         let undo = Some(line(1, "2600"));
         assert_eq!(

@@ -87,6 +87,7 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
         let paths = host.config.paths.iter().zip(&counters.paths);
         let paths = paths.filter(|(path, _)| path.device.index() == id);
         totals.splits = paths.map(|(_, path)| path.split_commands).sum();
+        totals.refusals = counters.devices[id].queue_full;
         let throttle = host.settings.iter().rev().find_map(|knob| match *knob {
             Knob::QueueFull { device, sample_size, threshold } if device.index() == id => {
                 Some(Throttle { sample_size, threshold })

@@ -147,9 +147,10 @@ impl Diagnose {
             let device = state.devices.get(path.device as usize).map_or("", |device| &device.name);
             say(&clean(&format!("path {} of {device} is {what}", path.name)));
         }
-        let facts = facts::of_state(&state)?;
+        let mut facts = facts::of_state(&state)?;
         let wait = || sleep(Duration::from_secs(self.delay));
         let recording = daemon.record(self.samples as usize, wait)?;
+        facts::add_what_was(&mut facts, [&state, &daemon.state()?]);
         Ok(Some((facts, Measured::of(recording))))
     }
 

@@ -40,7 +40,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     let held = |device: &Device<'_>| {
         let spell = spell(case, device).filter(|_| unexplained(device))?;
-        judge(case, device, &spell)
+        answered_full(case, device, &spell).or_else(|| judge(case, device, &spell))
     };
     let whole = case.each_device(|device| match starved(case, device) {
         Some(_) => held(device),
@@ -82,6 +82,49 @@ fn behind_paths(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     finding.causers = super::causers(&finding.sufferers);
     finding.changes =
         path_changes::use_all_paths(case.host, device, case.facts).into_iter().collect();
+    finding.do_not =
+        vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
+    Some(finding)
+}
+
+/// Commands that are held because the array takes no more, as the host has counted: then each that is held was refused,
+/// if only because another came before it.
+fn answered_full(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
+    /// Refusals for each command of those that are held.
+    const OFTEN: f64 = 0.1;
+    let (flow, name) = (&device.flow, device.flow.name);
+    let refusals = case.facts.device(name).refusals? as f64;
+    let commands: Option<f64> = case
+        .host
+        .every_sample()
+        .into_iter()
+        .map(|s| Some(flow.rate(s)? * case.host.interval_s(s)))
+        .sum();
+    let commands = commands.filter(|commands| refusals >= (OFTEN * commands).max(1.0))?;
+    let held = HeldBack::of(device, &spell.samples)?;
+    let mut finding = case.finding(Cause::HostWait, device.object(), spell);
+    finding.sentence = format!(
+        "{} though slots are free: its array takes no more, and answered TASK SET FULL or BUSY {} times meanwhile.",
+        held.sentence(name),
+        number(refusals)
+    );
+    finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
+    finding.evidence = queue_evidence(device, spell);
+    finding.evidence.extend([
+        Evidence::new("results TASK SET FULL or BUSY", refusals, ""),
+        Evidence::new("commands meanwhile", commands, ""),
+    ]);
+    finding.confidence = 0.95 * spell.weight();
+    finding.sufferers = held.vms;
+    finding.causers = super::causers(&finding.sufferers);
+    finding.changes = vec![
+        changes::look(
+            "Give the queue of the array, the volume's or its port's, more places, or spread the VMs over more \
+             volumes and ports. Its vendor says what each takes.",
+            Vec::new(),
+        )
+        .risking("The array has more to do at once.", "Set what was"),
+    ];
     finding.do_not =
         vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
     Some(finding)
@@ -239,7 +282,9 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let (flow, name) = (&device.flow, device.flow.name);
     let held = HeldBack::of(device, &spell.samples)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
-    let held_number = steady::held_number(case, device, spell);
+    // Where refusals are counted they are not what holds these.
+    let is_counted = case.facts.device(name).refusals.is_some();
+    let held_number = steady::held_number(case, device, spell).filter(|_| !is_counted);
     let ceiling = iops_limit::nearly_reached(case, device).filter(|_| held_number.is_none());
     let free = ceiling.map_or("slots are free".into(), |ceiling| {
         format!(
@@ -411,6 +456,27 @@ mod tests {
         assert!(finding.sentence.contains("TASK SET FULL"), "{}", finding.sentence);
         assert!(finding.sentence.contains("IOPS limit of a disk"), "{}", finding.sentence);
         assert!(finding.confidence <= 0.5, "{}", finding.confidence);
+    }
+
+    /// The same array of 20, of which the host has counted how often it refused; and one that refused nothing.
+    #[test]
+    fn refusals_that_are_counted_tell_whether_the_array_takes_no_more() {
+        let found = |refusals: u64| {
+            let device = DeviceFacts { refusals: Some(refusals), ..DeviceFacts::default() };
+            let facts = Facts { devices: [("naa.1".into(), device)].into(), ..Facts::default() };
+            let scatter = |s: usize| 1.0 + 0.015 * ((s * 7 % 5) as f64 - 2.0) / 2.0;
+            let mut bench = Bench::new(40);
+            let vm = bench.device("naa.1", 64).vm("a").iops_when(move |s| 10_256.0 * scatter(s));
+            vm.davg_when(move |s| 1.95 / scatter(s)).kavg(1.95).sampled(|_| 20).queued(|_| 20);
+            bench.only(Cause::HostWait, &facts)
+        };
+        let refused = found(1_900_000);
+        let told = "its array takes no more, and answered TASK SET FULL or BUSY 1,900,000 times";
+        assert!(refused.sentence.contains(told), "{}", refused.sentence);
+        assert!(refused.confidence > 0.9 && refused.raise_confidence.is_empty(), "{refused:?}");
+        assert!(refused.changes[0].what.starts_with("Give the queue of the array"));
+        let other = found(12);
+        assert!(!other.sentence.contains("TASK SET FULL"), "{}", other.sentence);
     }
 
     #[test]

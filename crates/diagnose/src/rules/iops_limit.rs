@@ -16,10 +16,10 @@ use super::{
     by_shares::{Richer, like_shares},
     by_size::held_to_a_sum,
     changes, number, steady, sufferers,
-    suspect::{Suspect, UNSEEN_PART, in_units, known_disk, known_limit, suspects},
+    suspect::{Suspect, UNSEEN_PART, in_units, known_limit, limit_facts, suspects},
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, VdiskFacts,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, LimitFacts, Queue, Spell, Threshold, Vdisk,
     is_round, largest, mean, observe::is_round_within, quantile, reaches, unrest_percent,
 };
 
@@ -364,13 +364,13 @@ fn waits_alone(suspect: &Suspect<'_>, spell: &Spell) -> bool {
 }
 
 /// A limit, what it is at the end where that is another, and the storage policy of which it is that.
-fn told(limit: u32, known: &VdiskFacts) -> String {
-    let (limit, at_end) = (f64::from(limit), known.limit_at_end.map(f64::from));
+fn told(limit: u32, known: &LimitFacts) -> String {
+    let (limit, at_end) = (f64::from(limit), known.at_end.map(f64::from));
     let told = match at_end.filter(|at_end| *at_end != limit) {
         Some(at_end) => format!("{}, which is {} at the end", number(limit), number(at_end)),
         None => number(limit),
     };
-    let told = match known.limit_together {
+    let told = match known.together {
         Some(all) => format!("{told}, {} with its VM's other disks there", number(all.into())),
         None => told,
     };
@@ -392,18 +392,18 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     let (rate_text, wait) = (number(rate), number(wait_ms));
     let size = suspect.size_kib(samples);
     let normalised = in_units(case, suspect, rate, samples);
-    let of_disk = known_disk(case, suspect);
-    let known = of_disk.and_then(|disk| Some((disk.limit_iops?, disk)));
+    let facts = limit_facts(case, suspect);
+    let known = facts.and_then(|facts| Some((facts.iops?, facts)));
     finding.sentence = match known {
-        Some((limit, disk)) if normalised >= NEAR * f64::from(limit) => format!(
+        Some((limit, facts)) if normalised >= NEAR * f64::from(limit) => format!(
             "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
              {wait} ms {place}.",
-            told(limit, disk)
+            told(limit, facts)
         ),
-        Some((limit, disk)) => format!(
+        Some((limit, facts)) => format!(
             "{name} is held in bursts by its IOPS limit of {}: each command waits {wait} ms \
              {place}, at {rate_text} a second in the mean of those samples.",
-            told(limit, disk)
+            told(limit, facts)
         ),
         None => as_under_a_limit(suspect, held, [&rate_text, &wait, place]),
     };
@@ -447,7 +447,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, held: &Held) -> Option<Finding>
     finding.sufferers = sufferers(case, device, spell);
     finding.sufferers.retain(|party| party.name == if device.is_nfs { name } else { vm });
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm, name, of_disk)];
+    finding.changes = vec![changes::lift_limit(vm, name, facts)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     let richer = like_shares(suspect, spell).filter(|_| known.is_none());
     if let Some(richer) = richer {
@@ -533,8 +533,8 @@ mod tests {
             let vm = bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.6).kavg(138.0);
             vm.size_kib(22.0).sampled(|_| 0);
             let mut facts = limited("a:scsi0:1", 300);
-            let disks = std::sync::Arc::make_mut(&mut facts.vdisks);
-            disks.values_mut().for_each(|disk| disk.limit_cost = limit_cost);
+            let limits = std::sync::Arc::make_mut(&mut facts.limits);
+            limits.values_mut().for_each(|limit| limit.cost = limit_cost);
             let finding = bench.diagnose(&Thresholds::default(), &facts).findings.remove(0);
             assert!(finding.sentence.contains("by its IOPS limit of 300"), "{}", finding.sentence);
             (finding.cause, finding.sentence.contains("in bursts"))

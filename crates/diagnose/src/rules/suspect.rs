@@ -5,7 +5,7 @@ use levels::weighted_mean;
 
 use super::{Case, changes, reservations::collide};
 use crate::{
-    Device, Flow, Object, Spell, Threshold, Vdisk, VdiskFacts, World, little, mean, reaches,
+    Device, Flow, LimitFacts, Object, Spell, Threshold, Vdisk, World, little, mean, reaches,
 };
 
 /// What a wait that no queue of the VMkernel shows must come to, besides `kavg_ms` of disks: snapshots and filters cost time
@@ -156,14 +156,14 @@ pub(super) fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Su
     vms.flat_map(of_vm).collect()
 }
 
-/// What is known of the disk of a suspect.
-pub(super) fn known_disk<'a>(case: &Case<'a>, suspect: &Suspect<'_>) -> Option<&'a VdiskFacts> {
-    case.facts.vdisks.get(suspect.disk?.name)
+/// What is known of the limit of a suspect.
+pub(super) fn limit_facts<'a>(case: &Case<'a>, suspect: &Suspect<'_>) -> Option<&'a LimitFacts> {
+    case.facts.limits.get(suspect.disk?.name)
 }
 
 /// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
 pub(super) fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
-    Some(known_disk(case, suspect)?.limit_iops)
+    Some(limit_facts(case, suspect)?.iops)
 }
 
 /// So many commands a second of a suspect as its limit counts them: by what each is known to count, else by their mean
@@ -174,7 +174,7 @@ pub(super) fn in_units(
     rate: f64,
     samples: &[usize],
 ) -> f64 {
-    let cost = known_disk(case, suspect).and_then(|disk| disk.limit_cost);
+    let cost = limit_facts(case, suspect).and_then(|limit| limit.cost);
     let by_size = || changes::in_cost_units(rate, suspect.size_kib(samples));
     cost.map_or_else(by_size, |cost| cost * rate)
 }

@@ -4,7 +4,7 @@
 use std::{env, fmt::Write, sync::Arc};
 
 use counters::{DeviceId, DeviceKind};
-use diagnose::{DeviceFacts, Facts, PathFacts, VdiskFacts};
+use diagnose::{DeviceFacts, Facts, LimitFacts, PathFacts, VdiskFacts};
 use engine::{DeviceLimits, Engine, Input, PathAccess};
 use knobs::{Advanced, DSNRO, Driver, Knob, PathPolicy, Transport, Version};
 use proptest::{
@@ -371,17 +371,16 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             depth: Some(disk.depth),
             adapter_depth: Some(host.config.vscsi[disk.vscsi.index()].depth),
             guest: host.guests[disk.vm.index()],
-            limit_iops: disk.allocation.limit_iops,
-            limit_cost: None,
-            limit_together: None,
-            limit_at_end: disk.allocation.limit_iops,
-            policy_at_end: None,
             policy_wait_ms: None,
             short_of_units: None,
             asks_iops: None,
             outstanding_most: None,
         };
-        Arc::make_mut(&mut facts.vdisks).insert(format!("{vm}:{}", disk.name), known);
+        let name = format!("{vm}:{}", disk.name);
+        Arc::make_mut(&mut facts.vdisks).insert(name.clone(), known);
+        let iops = disk.allocation.limit_iops;
+        let limit = LimitFacts { iops, at_end: iops, ..LimitFacts::default() };
+        Arc::make_mut(&mut facts.limits).insert(name, limit);
     }
 }
 
