@@ -46,35 +46,70 @@ pub(crate) fn add_what_was(facts: &mut Facts, [before, after]: [&HostState; 2]) 
         let known = facts.devices.entry(device.name.clone()).or_default();
         known.refusals = Some(device.totals.refusals.saturating_sub(was));
     }
-    let mut known = limits(after);
-    for (name, was) in limits(before) {
+    facts.limits = Arc::new(lowest(limits(after), limits(before)));
+}
+
+/// The IOPS limits that are in force, each with the lowest that there was.
+pub(crate) fn lowest(
+    mut known: BTreeMap<String, LimitFacts>,
+    before: BTreeMap<String, LimitFacts>,
+) -> BTreeMap<String, LimitFacts> {
+    for (name, was) in before {
         let limit = known.entry(name).or_insert_with(|| was.clone());
         limit.iops = limit.iops.into_iter().chain(was.iops).min();
     }
-    facts.limits = Arc::new(known);
+    known
 }
 
 /// The IOPS limits of the virtual disks of a host, by the names of their rows.
 fn limits(state: &HostState) -> BTreeMap<String, LimitFacts> {
-    let version = Version::from_name(&state.version);
-    let is_together = version.is_some_and(|version| !version.schedules_per_file());
-    let limit = |disk: &control::Disk| {
-        let own = LimitFacts {
+    let limited = |disk: &control::Disk| {
+        let vm = state.vms.get(disk.vm as usize).map_or("", |vm| &vm.name);
+        Limited {
+            name: format!("{vm}:{}", disk.name),
+            world: (disk.vm, disk.device),
             iops: disk.limit_iops,
-            at_end: disk.limit_iops,
-            policy_at_end: disk.storage_policy.clone(),
+            policy: disk.storage_policy.clone(),
+        }
+    };
+    let disks: Vec<_> = state.disks.iter().map(limited).collect();
+    in_force(Version::from_name(&state.version), &disks)
+}
+
+/// A virtual disk and its IOPS limit.
+#[derive(Clone)]
+pub(crate) struct Limited {
+    /// The name of its row.
+    pub(crate) name: String,
+    /// Its VM and its device.
+    pub(crate) world: (u32, u32),
+    /// The limit.
+    pub(crate) iops: Option<u32>,
+    /// The storage policy that says so.
+    pub(crate) policy: Option<String>,
+}
+
+/// The IOPS limits that are in force, by name.
+pub(crate) fn in_force(
+    version: Option<Version>,
+    disks: &[Limited],
+) -> BTreeMap<String, LimitFacts> {
+    let is_together = version.is_some_and(|version| !version.schedules_per_file());
+    let limit = |disk: &Limited| {
+        let own = LimitFacts {
+            iops: disk.iops,
+            at_end: disk.iops,
+            policy_at_end: disk.policy.clone(),
             ..LimitFacts::default()
         };
-        let of_world = state.disks.iter();
-        let of_world = of_world.filter(|other| (other.vm, other.device) == (disk.vm, disk.device));
-        let all: Vec<_> = of_world.map(|other| other.limit_iops).collect();
-        if is_together && all.len() > 1 { own.with_all(all) } else { own }
+        if !is_together {
+            return own;
+        }
+        let of_world = disks.iter().filter(|other| other.world == disk.world);
+        let all: Vec<_> = of_world.map(|other| other.iops).collect();
+        if all.len() > 1 { own.with_all(all) } else { own }
     };
-    let name = |disk: &control::Disk| {
-        let vm = state.vms.get(disk.vm as usize).map_or("", |vm| &vm.name);
-        format!("{vm}:{}", disk.name)
-    };
-    state.disks.iter().map(|disk| (name(disk), limit(disk))).collect()
+    disks.iter().map(|disk| (disk.name.clone(), limit(disk))).collect()
 }
 
 /// Adds the names of datastores that people keep in files of their own; they go before those that

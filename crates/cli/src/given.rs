@@ -113,18 +113,6 @@ impl OfHosts {
         let known = |recording: &Measured| self.0.get(&recording.host).cloned();
         recordings.iter().map(|recording| known(recording).unwrap_or_default()).collect()
     }
-
-    /// Adds the names of datastores that people keep in files of their own.
-    pub(crate) fn add_names(&mut self, names: &BTreeMap<String, String>) {
-        self.0.values_mut().for_each(|facts| facts.datastores.extend(names.clone()));
-    }
-}
-
-impl From<(&Measured, Facts)> for OfHosts {
-    /// What a host says itself.
-    fn from((recording, facts): (&Measured, Facts)) -> Self {
-        Self([(recording.host.clone(), facts)].into())
-    }
 }
 
 #[cfg(test)]

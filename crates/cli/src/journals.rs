@@ -17,12 +17,14 @@ use counters::{
     DeviceId, DeviceKind, HostSnapshot, Recording, SECOND, SHORTEST_INTERVAL_S, Sampler, Time,
 };
 use diagnose::Facts;
-use engine::{Engine, HostConfig};
+use engine::{Engine, HostConfig, Input};
 use journal::{Look, Replay, Report};
+use knobs::Knob;
 use levels::Measured;
 
 use crate::{
     Result, captures,
+    facts::{self, Limited, in_force},
     given::{Given, Told},
     talk::say,
     text::{clean, seconds, whole},
@@ -219,6 +221,8 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         }
         facts.esxi_version = Some(host.config.version);
         facts.devices.extend(host.facts.devices);
+        let [now, lowest] = host.limits.map(|disks| in_force(facts.esxi_version, &disks));
+        Arc::make_mut(&mut facts.limits).extend(facts::lowest(now, lowest));
         recordings.push(host.recording);
     }
     let recording = merge(recordings).into_iter().find(|recording| recording.len() > 1);
@@ -248,6 +252,10 @@ struct OfHost {
     /// From when on it had parts of which nobody knows the name.
     changed: Option<Time>,
     facts: Facts,
+    /// The limits of its virtual disks as they are, and the lowest of each.
+    limits: [Vec<Limited>; 2],
+    /// By device how often the array had refused a command when it began.
+    refused: Vec<u64>,
 }
 
 impl Look for Recorder {
@@ -261,6 +269,7 @@ impl Look for Recorder {
         }
         for (host, (_, engine)) in self.hosts.iter_mut().zip(hosts) {
             engine.snapshot(at, &mut host.last);
+            host.refused = host.last.devices.iter().map(|device| device.queue_full).collect();
             host.due = at + ROW_NS;
             host.check(at);
         }
@@ -272,6 +281,16 @@ impl Look for Recorder {
             host.sample(engine);
         }
     }
+
+    fn taken(&mut self, host: usize, _: Time, input: &Input) {
+        let Input::Set(Knob::Allocation { vdisk, allocation }) = *input else { return };
+        let Some(host) = self.hosts.get_mut(host) else { return };
+        let [now, lowest] = &mut host.limits;
+        let disk = now.get_mut(vdisk.index()).zip(lowest.get_mut(vdisk.index()));
+        let Some((now, lowest)) = disk else { return };
+        now.iops = allocation.limit_iops;
+        lowest.iops = lowest.iops.into_iter().chain(now.iops).min();
+    }
 }
 
 impl OfHost {
@@ -281,7 +300,16 @@ impl OfHost {
         let mut nothing = HostSnapshot::default();
         Engine::new(config).snapshot(Time::ZERO, &mut nothing);
         let sampler = Sampler::new(inventory, epoch_ms, Arc::new(nothing));
+        let limited = config.vdisks.iter().map(|disk| Limited {
+            name: format!("{}:{}", config.vms[disk.vm.index()].name, disk.name),
+            world: (disk.vm.0.into(), disk.device.0.into()),
+            iops: disk.allocation.limit_iops,
+            policy: None,
+        });
+        let limited: Vec<_> = limited.collect();
         Self {
+            limits: [limited.clone(), limited],
+            refused: Vec::new(),
             config: config.clone(),
             recording: sampler.recording(),
             sampler,
@@ -336,6 +364,8 @@ impl OfHost {
                 known.max_queue_depth = Some(limits.max_queue_depth);
                 known.driver_depth = Some(limits.driver_depth);
                 known.dsnro = Some(limits.dsnro);
+                let before = self.refused.get(id).copied().unwrap_or_default();
+                known.refusals = Some(self.last.devices[id].queue_full.saturating_sub(before));
                 known.sioc = Some(known.sioc == Some(true) || limits.congestion_us.is_some());
                 let congestion_ms = limits.congestion_us.map(|micros| f64::from(micros) / 1000.0);
                 known.congestion_ms = congestion_ms.or(known.congestion_ms);
@@ -357,9 +387,9 @@ mod tests {
     use std::io::Write;
 
     use counters::{Counter, Kind, MILLISECOND, Op, Status, VdiskId, VscsiId};
-    use engine::{Input, Output, Part, Request, VdiskConfig};
+    use engine::{Output, Part, Request, VdiskConfig};
     use journal::{Files, Journal, Limits};
-    use knobs::{Allocation, Knob, PVSCSI_MAX_TRANSFER};
+    use knobs::{Allocation, PVSCSI_MAX_TRANSFER};
     use scenario::Scenario;
     use tempfile::TempDir;
 

@@ -325,3 +325,55 @@ fn no_line_but_one_to_type_is_wider_than_the_screen() {
         assert_eq!(wide.collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }
+
+/// A host with a disk behind a limit, which is set to another one half-way.
+const LIMITED: &str = r#"
+title = "t"
+duration = "12s"
+sample = "2s"
+[array.a]
+servers = 16
+service = "1ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+array = "a"
+device = "naa.1"
+[vm.a.disk."scsi0:0"]
+datastore = "d"
+limit = 2_000
+[vm.a.workload]
+threads = 4
+"#;
+
+#[test]
+fn a_journal_is_judged_as_a_capture_and_knows_what_the_host_was_set_to() {
+    let site = Captures(tempfile::tempdir().unwrap());
+    let file = |name: &str| site.0.path().join(name).to_str().unwrap().to_owned();
+    let run = |name: &str, text: &str| {
+        std::fs::write(file("h.toml"), text).unwrap();
+        assert_eq!(kavg(&["run", &file("h.toml"), "-q", "--journal", &file(name)]).code, 0);
+        file(name)
+    };
+    let limited = run("limited.kj", LIMITED);
+    let said = diagnose(&[&limited]);
+    assert!(said.code == 1 && said.err.starts_with("replayed to the same"), "{said:?}");
+    assert!(said.out.contains("by its IOPS limit of 2,000"), "{}", said.out);
+    let event =
+        "[[event]]\nat = \"6s\"\nhost = \"esx\"\nesxcli = \"a: DiskLimitIOPerSecond 3000\"\n";
+    let raised = run("raised.kj", &format!("{LIMITED}{event}"));
+    assert!(diagnose(&[&raised]).out.contains("by its IOPS limit of 2,000"));
+    let free = run("free.kj", &LIMITED.replace("limit = 2_000", ""));
+    let compared = diagnose(&[&limited, "--compare", &free]);
+    assert!(
+        compared.code == 0 && compared.out.contains("IOPS limit on a virtual disk"),
+        "{compared:?}"
+    );
+    let capture = Captures::get().path("two-hosts");
+    let refused = diagnose(&[&limited, &capture]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.err.ends_with("captures and journals in one question: ask about one of them\n"),
+        "{refused:?}"
+    );
+}

@@ -1,6 +1,13 @@
 //! `kavg diagnose`: what is wrong in a capture, and what to type.
 
-use std::{io::Write, path::PathBuf, process::ExitCode, thread::sleep, time::Duration};
+use std::{
+    error::Error,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    thread::sleep,
+    time::Duration,
+};
 
 use capture::ReadReport;
 use clap::{Args, ValueHint::FilePath};
@@ -11,8 +18,8 @@ use crate::{
     Result, captures,
     diagnosis::{Diagnosis, Side},
     facts,
-    given::{Given, OfHosts, Told},
-    html, json,
+    given::{Given, Told},
+    html, journals, json,
     live::Live,
     output::Outputs,
     talk::{say, wait_for},
@@ -20,7 +27,10 @@ use crate::{
     whatif,
 };
 
-/// Find the queue that hurts in a capture of esxtop or in a daemon at work, with evidence and commands
+/// What was read: recordings, how, and what is known of the host of each.
+type Read = (Vec<Measured>, ReadReport, Vec<Facts>);
+
+/// Find the queue that hurts in a capture of esxtop, a journal or a daemon at work, with evidence and commands
 ///
 /// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad, 3 when
 /// nothing was found and the capture lacks what it takes to say that nothing is wrong. With
@@ -28,7 +38,8 @@ use crate::{
 #[derive(Args)]
 pub(crate) struct Diagnose {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several files of
-    /// one host are joined
+    /// one host are joined. Or journals: of `kavg run --journal`, segments of `kavg serve --journal`, or a directory
+    /// of them
     #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
     /// Diagnose a daemon at work instead, by its control socket: it is sampled as `-d` and `-n` say
@@ -90,23 +101,11 @@ impl Diagnose {
         let other = other.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
         let is_piped = outputs.take_stdout(other)?;
         let thresholds = self.thresholds()?;
-        let told = Told::read(&self.esxcli)?;
         let mut named = Facts::default();
         facts::add_names(&mut named, &self.names)?;
-        let sample = self.sample()?;
-        let before = match &sample {
-            Some((_, recording)) => (vec![recording.clone()], ReadReport::default()),
-            None => captures::read_needed(&self.files)?,
-        };
-        let after = (!self.compare.is_empty()).then(|| captures::read_needed(&self.compare));
-        let after = after.transpose()?;
-        let mut known = match &sample {
-            Some((facts, recording)) => OfHosts::from((recording, facts.clone())),
-            None => told.of(before.0.iter().chain(after.iter().flat_map(|after| &after.0)))?,
-        };
-        known.add_names(&named.datastores);
-        let judged = |(recordings, report): (Vec<Measured>, ReadReport)| {
-            let facts = known.each(&recordings);
+        let (before, after) = self.sides()?;
+        let judged = |(recordings, report, mut facts): Read| {
+            facts.iter_mut().for_each(|facts| facts.datastores.extend(named.datastores.clone()));
             let mut side = Side::judge(recordings, report, &thresholds, &facts);
             if !self.no_simulate {
                 wait_for("simulating", || {
@@ -135,10 +134,36 @@ impl Diagnose {
         Ok(ExitCode::from(diagnosis.exit_code()))
     }
 
-    /// What a daemon is set to and has counted for a while, where one is to be diagnosed.
-    fn sample(&self) -> Result<Option<(Facts, Measured)>> {
-        let Some(socket) = &self.live else { return Ok(None) };
-        let live = Live { live: Some(socket.clone()), host: self.host.clone() };
+    /// What is judged, and what it is compared with.
+    fn sides(&self) -> Result<(Read, Option<Read>)> {
+        let compared = || (!self.compare.is_empty()).then_some(&self.compare);
+        if let Some(socket) = &self.live {
+            let (facts, recording) = self.sample(socket)?;
+            return Ok(((vec![recording], ReadReport::default(), vec![facts]), None));
+        }
+        if self.files.iter().chain(&self.compare).any(|path| journals::is_journal(path)) {
+            let read = |files: &Vec<PathBuf>| {
+                let (sources, _) = journals::recorded(files, &self.esxcli)?;
+                let each = sources.into_iter().map(|source| (source.recording, source.facts));
+                let (recordings, facts) = each.unzip();
+                Ok::<_, Box<dyn Error>>((recordings, ReadReport::default(), facts))
+            };
+            return Ok((read(&self.files)?, compared().map(read).transpose()?));
+        }
+        let told = Told::read(&self.esxcli)?;
+        let before = captures::read_needed(&self.files)?;
+        let after = compared().map(|files| captures::read_needed(files)).transpose()?;
+        let known = told.of(before.0.iter().chain(after.iter().flat_map(|after| &after.0)))?;
+        let with_facts = |(recordings, report): (Vec<Measured>, ReadReport)| {
+            let facts = known.each(&recordings);
+            (recordings, report, facts)
+        };
+        Ok((with_facts(before), after.map(with_facts)))
+    }
+
+    /// What a daemon is set to and has counted for a while.
+    fn sample(&self, socket: &Path) -> Result<(Facts, Measured)> {
+        let live = Live { live: Some(socket.to_owned()), host: self.host.clone() };
         let mut daemon = live.connect()?;
         let state = daemon.state()?;
         // A device without a path completes nothing that could be judged.
@@ -151,7 +176,7 @@ impl Diagnose {
         let wait = || sleep(Duration::from_secs(self.delay));
         let recording = daemon.record(self.samples as usize, wait)?;
         facts::add_what_was(&mut facts, [&state, &daemon.state()?]);
-        Ok(Some((facts, Measured::of(recording))))
+        Ok((facts, Measured::of(recording)))
     }
 
     fn outputs(&self) -> Outputs {
