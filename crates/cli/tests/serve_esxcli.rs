@@ -505,7 +505,7 @@ fn a_file_is_read_again() {
         ),
         (
             text.replace("driver = \"qlnativefc\"\n[datastore", "driver = \"fnic\"\n[datastore"),
-            format!("`driver`, `depth` and `timeout` of adapter `vmhba2` {anew}"),
+            format!("h.toml:8: `driver` of adapter `vmhba2` {anew}"),
         ),
         (format!("{limited}esxcli = 3\n"), "h.toml:".into()),
     ] {

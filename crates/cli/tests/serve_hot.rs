@@ -175,7 +175,8 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
         (of_b("read_only = true"), format!("h.toml:14: disk `b:scsi0:0`: `read_only` {anew}")),
         (of_b("export = \"x\""), format!("h.toml:14: disk `b:scsi0:0`: `export` {anew}")),
         (of_b("image = \"x.img\""), "h.toml:17: disk `b:scsi0:0`: `image`: ./x.img is not".into()),
-        (of_b("[vm.b]\npower = \"off\""), format!("`power` and `timeout` of VM `b` {anew}")),
+        (of_b("[vm.b]\npower = \"off\""), format!("`power` of VM `b` {anew}")),
+        (of_b("[host.h]\ncpus = [0]"), format!("h.toml:18: `cpus` of host `h` {anew}")),
         (DISKS.replace("\"8m\"", "\"4m\""), "h.toml:11: disk `a:scsi0:0`: `size`: 8388608".into()),
         (
             format!(

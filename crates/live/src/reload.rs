@@ -88,7 +88,7 @@ impl Changes {
         let mut knobs = knobs(&patched, new)?;
         knobs.iter().for_each(|knob| patched.apply(*knob));
         check_images(readings, &origins)?;
-        check_rest(patched, new)?;
+        check_rest(readings.file, patched, new)?;
         check_arrays(readings, &origins)?;
         let mut host = carried(now, new, &same, &origins);
         name_paths(&mut host.config, &same);
@@ -116,6 +116,14 @@ impl Changes {
 
 fn refusal(what: &str) -> String {
     format!("{what} cannot be changed at work: begin the daemon anew")
+}
+
+/// The same with its line in the file, where it has one.
+fn refusal_at(file: &str, line: usize, what: &str) -> String {
+    match line {
+        0 => refusal(what),
+        line => format!("{file}:{line}: {}", refusal(what)),
+    }
 }
 
 /// Where the parts of a host were in the reading before, and each disk also where it has moved.
@@ -471,20 +479,26 @@ fn check_images(readings: &Readings<'_>, origins: &[Option<usize>]) -> Result<()
 }
 
 /// What is left must be as it was.
-fn check_rest(mut patched: Host, new: &Host) -> Result<(), String> {
+fn check_rest(file: &str, mut patched: Host, new: &Host) -> Result<(), String> {
     if let (Some(was), Some(new)) = (&mut patched.nbd, &new.nbd) {
         was.line = new.line;
     }
     patched.sockets.line = new.sockets.line;
     // A setting that is gone is one at its default.
     patched.settings.clone_from(&new.settings);
+    check_adapters(file, &patched, new)?;
     check_parts(&mut patched.config, &new.config)?;
     if let Some(vm) = patched.guests.iter().zip(&new.guests).position(|(was, new)| was != new) {
         return Err(refusal(&format!("`guest` of VM `{}`", new.config.vms[vm].name)));
     }
     let name = &new.config.name;
-    if patched.nbd != new.nbd || patched.sockets != new.sockets || patched.cpus != new.cpus {
-        return Err(refusal(&format!("`nbd`, `sockets` and `cpus` of host `{name}`")));
+    let keys = [
+        ("nbd", patched.nbd == new.nbd, new.nbd.as_ref().map_or(0, |nbd| nbd.line)),
+        ("sockets", patched.sockets == new.sockets, new.sockets.line),
+        ("cpus", patched.cpus == new.cpus, new.cpus_line),
+    ];
+    if let Some((key, _, line)) = keys.iter().find(|(_, is_same, _)| !is_same) {
+        return Err(refusal_at(file, *line, &format!("`{key}` of host `{name}`")));
     }
     if patched != *new {
         return Err(refusal(&format!("what host `{name}` is made of")));
@@ -504,7 +518,29 @@ fn check_image(was: &Image, new: &Image) -> Result<(), &'static str> {
         ("shared", was.shared == new.shared),
         ("format", was.is_raw == new.is_raw),
     ];
-    keys.iter().find(|(_, is_same)| !is_same).map_or(Ok(()), |(key, _)| Err(key))
+    changed(&keys).map_or(Ok(()), Err)
+}
+
+/// The first of some keys that is not as it was.
+fn changed(keys: &[(&'static str, bool)]) -> Option<&'static str> {
+    keys.iter().find(|(_, is_same)| !is_same).map(|(key, _)| *key)
+}
+
+/// What adapters are made of must be as it was.
+fn check_adapters(file: &str, was: &Host, new: &Host) -> Result<(), String> {
+    for (id, (was, adapter)) in was.config.adapters.iter().zip(&new.config.adapters).enumerate() {
+        // The depth of an adapter is its driver's, where the file says none.
+        let keys = [
+            ("driver", was.driver == adapter.driver),
+            ("depth", was.depth == adapter.depth),
+            ("timeout", was.timeout_ns == adapter.timeout_ns),
+        ];
+        if let Some(key) = changed(&keys) {
+            let line = new.driver_lines.get(id).copied().unwrap_or_default();
+            return Err(refusal_at(file, line, &format!("`{key}` of adapter `{}`", adapter.name)));
+        }
+    }
+    Ok(())
 }
 
 /// What parts are made of must be as it was, but for how they are numbered.
@@ -515,21 +551,19 @@ fn check_parts(was: &mut HostConfig, new: &HostConfig) -> Result<(), String> {
     was.paths.iter_mut().zip(&new.paths).for_each(|(was, new)| was.name.clone_from(&new.name));
     was.vms.iter_mut().zip(&new.vms).for_each(|(was, new)| was.world = new.world);
     was.devices.iter_mut().zip(&new.devices).for_each(|(was, new)| was.dsnro = new.dsnro);
-    if let Some(id) = differing(&was.adapters, &new.adapters) {
-        let name = &new.adapters[id].name;
-        return Err(refusal(&format!("`driver`, `depth` and `timeout` of adapter `{name}`")));
-    }
     if let Some(id) = differing(&was.devices, &new.devices) {
-        let name = &new.devices[id].name;
-        return Err(refusal(&format!("`kind` and `scheduler` of device `{name}`")));
+        let (was, new) = (&was.devices[id], &new.devices[id]);
+        let key = if was.kind == new.kind { "scheduler" } else { "kind" };
+        return Err(refusal(&format!("`{key}` of device `{}`", new.name)));
     }
     if let Some(id) = differing(&was.paths, &new.paths) {
         let name = &new.devices[new.paths[id].device.index()].name;
         return Err(refusal(&format!("`unoptimized_paths` of device `{name}`")));
     }
     if let Some(id) = differing(&was.vms, &new.vms) {
-        let name = &new.vms[id].name;
-        return Err(refusal(&format!("`power` and `timeout` of VM `{name}`")));
+        let (was, new) = (&was.vms[id], &new.vms[id]);
+        let key = if was.powered_on == new.powered_on { "timeout" } else { "power" };
+        return Err(refusal(&format!("`{key}` of VM `{}`", new.name)));
     }
     if let Some(id) = differing(&was.vscsi, &new.vscsi) {
         let name = &new.vms[new.vscsi[id].vm.index()].name;

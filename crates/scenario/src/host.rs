@@ -91,7 +91,7 @@ fn host(
         ("sum_of_active_paths", DepthMode::SumOfActivePaths),
     ];
     let throttles = [("kernel", ThrottleMode::Kernel), ("kb", ThrottleMode::Kb)];
-    let (adapters, ways) = adapters(table, switches)?;
+    let Adapters { adapters, ways, driver_lines } = adapters(table, switches)?;
     let config = HostConfig {
         name: String::new(),
         version: table.read("esxi", version)?.unwrap_or(default),
@@ -131,6 +131,7 @@ fn host(
         sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
         cpus_line: table.get("cpus").map_or(0, |node| node.line()),
+        driver_lines,
     };
     Ok((host, ways))
 }
@@ -142,25 +143,31 @@ fn weight_scale(node: &Node<'_>) -> Result<u32, Error> {
     Ok((node.number(least..=most)? * 100.0).round() as u32)
 }
 
-fn adapters(
-    table: &Table<'_>,
-    switches: &Switches,
-) -> Result<(Vec<AdapterConfig>, Vec<Way>), Error> {
+/// The adapters of a host.
+struct Adapters {
+    adapters: Vec<AdapterConfig>,
+    ways: Vec<Way>,
+    driver_lines: Vec<usize>,
+}
+
+fn adapters(table: &Table<'_>, switches: &Switches) -> Result<Adapters, Error> {
     let named = table.named("adapter")?;
     if named.len() > ADAPTERS_MAX {
         return Err(table.node().error(&format!("a host has at most {ADAPTERS_MAX} adapters")));
     }
     let mut seen = Names::new("adapter", ADAPTERS_MAX);
-    let (mut adapters, mut ways) = (Vec::new(), Vec::new());
+    let (mut adapters, mut ways, mut driver_lines) = (Vec::new(), Vec::new(), Vec::new());
     for (name, node) in named {
         seen.add(&node, &name, None)?;
-        let (adapter, way) = adapter(name, &node, switches)?;
+        let table = node.table(ADAPTER_KEYS)?;
+        driver_lines.push(table.need("driver")?.line());
+        let (adapter, way) = adapter(name, &table, switches)?;
         adapters.push(adapter);
         ways.push(way);
     }
     // The NFS client comes behind them, where there is one.
     ways.push(Way::of_nfs(table, switches)?);
-    Ok((adapters, ways))
+    Ok(Adapters { adapters, ways, driver_lines })
 }
 
 const ADAPTER_KEYS: &[&str] =
@@ -168,10 +175,9 @@ const ADAPTER_KEYS: &[&str] =
 
 fn adapter(
     name: String,
-    node: &Node<'_>,
+    table: &Table<'_>,
     switches: &Switches,
 ) -> Result<(AdapterConfig, Way), Error> {
-    let table = node.table(ADAPTER_KEYS)?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
@@ -192,7 +198,7 @@ fn adapter(
             .unwrap_or(driver.adapter_depth),
         timeout_ns: table.read("timeout", Node::positive_duration)?,
     };
-    Ok((adapter, Way::read(&table, driver, switches)?))
+    Ok((adapter, Way::read(table, driver, switches)?))
 }
 
 /// The adapter of that name on a host.

@@ -105,6 +105,8 @@ pub struct Host {
     pub cpus: Vec<u32>,
     /// The line in the file that says so, from 1; 0 where none does.
     pub cpus_line: usize,
+    /// By adapter the line that names its driver, from 1; the network card of an NFS client has none.
+    pub driver_lines: Vec<usize>,
 }
 
 /// A storage policy: limit, reservation and shares under a name.

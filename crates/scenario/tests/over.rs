@@ -59,6 +59,14 @@ fn parse_in(file: &str, key: &str, value: &str) -> Result<Scenario, String> {
     Scenario::parse_with("x.toml", file, &beside, none).map_err(|error| error.to_string())
 }
 
+/// The lines of what stands below move with a file's.
+fn give_lines(from: &Scenario, to: &mut Scenario) {
+    for (from, to) in from.hosts.iter().zip(&mut to.hosts) {
+        to.sockets.line = from.sockets.line;
+        to.driver_lines.clone_from(&from.driver_lines);
+    }
+}
+
 #[test]
 fn a_key_with_another_value_is_as_if_the_file_said_it() {
     let cases: &[(&str, &str, &str, &str)] = &[
@@ -82,10 +90,7 @@ fn a_key_with_another_value_is_as_if_the_file_said_it() {
         assert_eq!(FILE.matches(was).count(), 1, "{was}");
         let expected = common::parse("x.toml", &FILE.replace(was, is)).unwrap();
         let mut actual = parse(key, value).unwrap_or_else(|error| panic!("{key}: {error}"));
-        // The lines of what stands below move with the file's.
-        for (actual, expected) in actual.hosts.iter_mut().zip(&expected.hosts) {
-            actual.sockets.line = expected.sockets.line;
-        }
+        give_lines(&expected, &mut actual);
         assert_eq!(actual, expected, "{key}={value}");
     }
     let every = parse("workload.*.threads", "9").unwrap();
@@ -111,9 +116,7 @@ fn keys_of_the_way_to_an_array_are_among_them() {
         assert_eq!(file.matches(was).count(), 1, "{was}");
         let mut expected = common::parse("x.toml", &file.replace(was, is)).unwrap();
         let actual = parse_in(&file, key, value).unwrap_or_else(|error| panic!("{key}: {error}"));
-        for (actual, expected) in actual.hosts.iter().zip(&mut expected.hosts) {
-            expected.sockets.line = actual.sockets.line;
-        }
+        give_lines(&actual, &mut expected);
         assert_eq!(actual, expected, "{key}={value}");
     }
 }
@@ -132,14 +135,12 @@ fn one_of_a_group_is_on_another_datastore_as_if_the_file_said_it() {
     let expected = FILE.replace("[datastore.ds]", OTHER).replace(disk, "");
     let expected =
         expected.replace("[vm.two]", &parted).replace("\"two\"", "[\"two-1\", \"two-2\"]");
-    let mut expected = common::parse("x.toml", &expected).unwrap();
-    let mut is = |vm: &str, datastore: &str| {
+    let expected = common::parse("x.toml", &expected).unwrap();
+    let is = |vm: &str, datastore: &str| {
         let beside = Beside { overs: &[Over::datastore(vm, datastore)], lines: &[] };
         let none = &mut |_: &str| Err("there are no files".into());
         let mut actual = Scenario::parse_with("x.toml", &group, &beside, none).unwrap();
-        for (actual, expected) in actual.hosts.iter_mut().zip(&mut expected.hosts) {
-            actual.sockets.line = expected.sockets.line;
-        }
+        give_lines(&expected, &mut actual);
         actual == expected
     };
     assert!(is("two-2", "other"));

@@ -286,6 +286,7 @@ impl Model {
             sockets: scenario::Sockets::default(),
             cpus: Vec::new(),
             cpus_line: 0,
+            driver_lines: Vec::new(),
         }
     }
 
