@@ -72,7 +72,9 @@ pub(crate) enum Call {
     Sync,
     /// The range is given back, and reads as zeroes.
     Punch,
-    /// The range reads as zeroes, and stays taken.
+    /// Whether the image has all of the range, which somebody may have cut: how many bytes of it there are.
+    Look,
+    /// The range reads as zeroes, and stays taken. An image that was cut has it again, as by a write.
     Zero,
     /// The range is overwritten with what is in the buffer, again and again.
     Fill,
@@ -81,11 +83,10 @@ pub(crate) enum Call {
 impl Call {
     /// How `fallocate` does it.
     pub(crate) fn fallocate_flags(self) -> FallocateFlags {
-        let how = match self {
+        match self {
             Self::Zero => FallocateFlags::FALLOC_FL_ZERO_RANGE,
-            _ => FallocateFlags::FALLOC_FL_PUNCH_HOLE,
-        };
-        how | FallocateFlags::FALLOC_FL_KEEP_SIZE
+            _ => FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE,
+        }
     }
 
     /// The flags of a write.

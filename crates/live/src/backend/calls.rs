@@ -6,7 +6,8 @@
 //! ```text
 //!   a read:              read the blocks -> hand out the part
 //!   a write:   (alone)   read the blocks -> put the part in -> write them
-//!   zeroes:    (alone)   the same of the block at either end, and the blocks between by fallocate
+//!   zeroes:    (alone)   the same of the block at either end, and the blocks between by fallocate,
+//!                        after a hole a look whether the image still reaches as far
 //! ```
 //!
 //! After a sync that failed no later one says success: what was lost, the kernel tells once.
@@ -230,14 +231,23 @@ impl Calls {
                 job.call = Call::Fill;
                 Next::Again
             }
-            (Call::Punch | Call::Zero, Ok(_)) => Next::Done,
+            // What is beyond the end has no holes, and would not be read.
+            (Call::Punch, Ok(_)) if job.work.op == Op::WriteZeroes => {
+                job.call = Call::Look;
+                Next::Again
+            }
+            (Call::Look, Ok(there)) if there < job.bytes => {
+                job.call = Call::Zero;
+                Next::Again
+            }
+            (Call::Punch | Call::Look | Call::Zero, Ok(_)) => Next::Done,
             (Call::Sync, Ok(_)) => ended(Status::Good),
             (Call::Sync | Call::Write { durable: true }, Err(error)) => {
                 self.is_lost = true;
                 ended(sense::write_failed(error))
             }
             (
-                Call::Write { durable: false } | Call::Fill | Call::Punch | Call::Zero,
+                Call::Write { durable: false } | Call::Fill | Call::Punch | Call::Look | Call::Zero,
                 Err(error),
             ) => ended(sense::write_failed(error)),
         }

@@ -7,7 +7,7 @@ use counters::IoId;
 
 use crate::{
     mailbox::Mailbox,
-    work::{Job, Question, Returned},
+    work::{Call, Job, Question, Returned},
 };
 
 #[cfg(test)]
@@ -73,8 +73,8 @@ impl Executor {
             return medium.submit(job);
         }
         match &mut self.ring {
-            Some(ring) => ring.submit(job),
-            None => self.pool.submit(job),
+            Some(ring) if job.call != Call::Look => ring.submit(job),
+            _ => self.pool.submit(job),
         }
     }
 

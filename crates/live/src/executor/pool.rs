@@ -142,6 +142,10 @@ fn perform(job: &mut Job) -> io::Result<u32> {
             fallocate(&*file, call.fallocate_flags(), at as i64, bytes.into())?;
             0
         }
+        (Call::Look, _) => {
+            let end = lseek64(&*file, 0, Whence::SeekEnd)? as u64;
+            end.saturating_sub(at).min(bytes.into()) as usize
+        }
         _ => 0,
     };
     if matches!(call, Call::Sync | Call::Write { durable: true }) {

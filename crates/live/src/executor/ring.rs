@@ -194,6 +194,8 @@ impl Held {
                 let mode = job.call.fallocate_flags().bits();
                 opcode::Fallocate::new(file, bytes).offset(at).mode(mode).build()
             }
+            // Threads look.
+            Call::Look => opcode::Nop::new().build(),
         }
     }
 }

@@ -153,6 +153,9 @@ fn what_a_call_returns_decides_how_it_goes_on() {
         (Op::WriteFua, durable, Ok(4096), Ok(Status::Good)),
         (Op::Discard, Call::Punch, Err(Errno::EOPNOTSUPP), Ok(Status::Good)),
         (Op::WriteZeroes, Call::Punch, Err(Errno::EOPNOTSUPP), Err(Call::Zero)),
+        (Op::WriteZeroes, Call::Punch, Ok(0), Err(Call::Look)),
+        (Op::WriteZeroes, Call::Look, Ok(512), Err(Call::Zero)),
+        (Op::WriteZeroes, Call::Look, Ok(4096), Ok(Status::Good)),
         (Op::WriteZeroes, Call::Zero, Err(Errno::EOPNOTSUPP), Err(Call::Fill)),
         (Op::WriteZeroes, Call::Zero, Err(Errno::EIO), Ok(sense::write_failed(Errno::EIO))),
         (Op::Flush, Call::Sync, Ok(0), Ok(Status::Good)),
@@ -191,8 +194,8 @@ fn after_a_sync_that_failed_none_says_success() {
             assert_eq!(ended.unwrap().status, Some(sense::write_failed(Errno::EIO)), "{op:?}");
         }
         let zeroes = Work { fua: true, ..work(Op::WriteZeroes, 0, 4096) };
-        let mut job = Job { call: Call::Punch, ..Job::new(zeroes, image.file()) };
-        assert!(matches!(image.next(&mut job, Ok(0)), Next::Done));
+        let mut job = Job { call: Call::Look, ..Job::new(zeroes, image.file()) };
+        assert!(matches!(image.next(&mut job, Ok(4096)), Next::Done));
         let next = image.go_on(&mut job, buffers);
         assert!(matches!(next, Next::Ended(Some(Status::CheckCondition(_)))));
     }
@@ -218,6 +221,36 @@ fn zeroes_are_written_where_they_cannot_be_made() {
     let zeroes = 4096..4096 + (3 << 20);
     let is_right = |(at, byte): (usize, &u8)| *byte == if zeroes.contains(&at) { 0 } else { 7 };
     assert!(bytes_of(&read).iter().enumerate().all(is_right));
+}
+
+/// As after a write there, which makes the image as long again.
+#[test]
+fn zeroes_beyond_the_end_of_an_image_that_was_cut_are_read_again() {
+    let (ring, threads) = (mailbox(), mailbox());
+    for (mut executor, mailbox) in [
+        (Executor::new(Arc::clone(&ring)), ring),
+        (Executor::of_threads(Arc::clone(&threads)), threads),
+    ] {
+        for op in [Op::Write, Op::WriteZeroes] {
+            for keeps_space in [false, true] {
+                let (_directory, mut image) = image(1 << 20);
+                image.file().set_len(64 << 10).unwrap();
+                let mut ended = |work| done(&mut image, work, &mut executor, &mailbox);
+                let read = || {
+                    let buffer = filled(9, 4096, &mut Buffers::default());
+                    Work { buffer, ..work(Op::Read, 512 << 10, 4096) }
+                };
+                assert_eq!(ended(read()).status, Some(sense::read_failed()));
+                let buffer = filled(0, 8192, &mut Buffers::default());
+                let buffer = buffer.filter(|_| op == Op::Write);
+                let zeroes = Work { buffer, keeps_space, ..work(op, 512 << 10, 8192) };
+                assert_eq!(ended(zeroes).status, Some(Status::Good));
+                let Ended { buffer, status, .. } = ended(read());
+                assert_eq!(status, Some(Status::Good), "{op:?}, {keeps_space}");
+                assert!(bytes_of(&buffer.unwrap()).iter().all(|byte| *byte == 0));
+            }
+        }
+    }
 }
 
 /// Does all of this work at once on a disk that answers in any order; what it holds then, and how each
