@@ -210,6 +210,27 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
 }
 
 #[test]
+fn a_socket_that_somebody_removed_is_made_again() {
+    let site = Site::new(DISKS);
+    let mut daemon = site.serve(2, &[]);
+    let mut before = Client::on(&site.socket(), "a:scsi0:0", false);
+    fs::remove_file(site.socket()).unwrap();
+    for _ in 0..2 {
+        let said = reload(&site, &mut daemon, DISKS, "s was removed");
+        assert_eq!(said, ", and is made again");
+        assert_eq!(exports(&site), ["a:scsi0:0", "b:scsi0:0"]);
+        fs::remove_file(site.socket()).unwrap();
+    }
+    assert_eq!(before.write(0, 0, &[1; 512]), 0, "who was there before is served on");
+    // What is another's is left as it is.
+    fs::write(site.socket(), "mine").unwrap();
+    let said = reload(&site, &mut daemon, DISKS, "s was removed");
+    assert!(said.starts_with(", and cannot be made again: a file is there"), "{said}");
+    daemon.stop();
+    assert_eq!(fs::read_to_string(site.socket()).unwrap(), "mine");
+}
+
+#[test]
 fn a_disk_that_has_grown_is_told_to_its_guests() {
     let shape = Shape { rings: 1, entries: 64, data: MIB as u32, parts: 1 };
     let disks =

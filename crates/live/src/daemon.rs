@@ -278,6 +278,7 @@ impl Daemon {
         let Changed { notes, exports } = lock(hosts).reload(was, new, begin)?;
         let places = exports.iter().map(|(host, export)| place(export, &self.addresses[*host]));
         (self.places, self.notes) = (places.collect(), notes);
+        self.notes.extend(renewed(&mut self.listening, &new.hosts));
         Ok(())
     }
 
@@ -383,6 +384,20 @@ fn listen(
         addresses.push(Address::Tcp(listening.map_err(refuse)?));
     }
     Ok(addresses)
+}
+
+/// Makes the sockets of hosts anew whose files somebody has removed; a line each.
+fn renewed(listening: &mut [Listening], hosts: &[Host]) -> Vec<String> {
+    let renew = |(listening, host): (&mut Listening, &Host)| {
+        let path = listening.removed()?;
+        let renewed = listening.renew(&path).map_err(|error| error.to_string());
+        let name = path.display();
+        Some(match renewed.and_then(|()| socket::share(&path, &host.sockets)) {
+            Ok(()) => format!("{name} was removed, and is made again"),
+            Err(error) => format!("{name} was removed, and cannot be made again: {error}"),
+        })
+    };
+    listening.iter_mut().zip(hosts).filter_map(renew).collect()
 }
 
 /// A disk with a socket of its own, and who is to serve it.

@@ -4,7 +4,7 @@ use std::{
     fs::{self, Permissions},
     io::{self, ErrorKind},
     os::unix::{
-        fs::{FileTypeExt, PermissionsExt, chown},
+        fs::{FileTypeExt, MetadataExt, PermissionsExt, chown},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -18,13 +18,38 @@ pub(crate) const GROUPS: &str = "/etc/group";
 
 /// The file of a socket, which goes with this: before the listener does, for then another may be bound there.
 #[derive(Debug)]
-pub(crate) struct SocketFile(PathBuf);
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// What tells it from another that somebody put in its place: its filesystem and its number there.
+    identity: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> Self {
+        Self { path: path.to_path_buf(), identity: identity(path) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether nobody has removed it.
+    pub(crate) fn is_there(&self) -> bool {
+        self.identity.is_some() && identity(&self.path) == self.identity
+    }
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have removed it.
-        let _ = fs::remove_file(&self.0);
+        if self.is_there() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced; what is no
@@ -39,7 +64,7 @@ pub(crate) fn bind(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
     let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
     let listener = UnixListener::bind(path);
     umask(before);
-    listener.map(|listener| (SocketFile(path.to_path_buf()), listener))
+    listener.map(|listener| (SocketFile::of(path), listener))
 }
 
 /// Lets those open a socket whom the file says.

@@ -8,7 +8,7 @@ use std::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixListener,
     },
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -44,6 +44,7 @@ const SOCKETS: u64 = 1 << 32;
 /// The sockets of a host.
 #[derive(Debug)]
 pub(crate) struct Listener {
+    file: Option<SocketFile>,
     sockets: Vec<Socket>,
     door: Door,
     components: Vec<Arc<Mailbox>>,
@@ -51,7 +52,7 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum Socket {
-    Unix { _file: SocketFile, listener: UnixListener },
+    Unix(UnixListener),
     Tcp(TcpListener),
 }
 
@@ -62,14 +63,21 @@ pub(crate) struct Door(Arc<Mutex<Arc<[Export]>>>);
 /// A listener at work.
 #[derive(Debug)]
 pub(crate) struct Listening {
+    /// That of the Unix socket.
+    file: Option<SocketFile>,
+    renewed: Renewed,
     bell: EventFd,
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
+/// A Unix socket that is to take the place of the one that was.
+type Renewed = Arc<Mutex<Option<UnixListener>>>;
+
 /// The thread's own.
 struct Greeter {
     listener: Listener,
+    renewed: Renewed,
     epoll: Epoll,
     clients: Vec<Option<Client>>,
     seats: Arc<AtomicUsize>,
@@ -103,14 +111,15 @@ impl Door {
 impl Listener {
     /// Listeners for what is at this door. Nobody is answered yet.
     pub(crate) const fn new(door: Door, components: Vec<Arc<Mailbox>>) -> Self {
-        Self { sockets: Vec::new(), door, components }
+        Self { file: None, sockets: Vec::new(), door, components }
     }
 
     /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
     pub(crate) fn listen(&mut self, path: &Path) -> io::Result<()> {
         let (file, listener) = socket::bind(path)?;
         listener.set_nonblocking(true)?;
-        self.sockets.push(Socket::Unix { _file: file, listener });
+        self.file = Some(file);
+        self.sockets.push(Socket::Unix(listener));
         Ok(())
     }
 
@@ -124,27 +133,30 @@ impl Listener {
     }
 
     /// Begins to answer.
-    pub(crate) fn start(self) -> io::Result<Listening> {
+    pub(crate) fn start(mut self) -> io::Result<Listening> {
         let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        epoll.add(&bell, EpollEvent::new(EpollFlags::EPOLLIN, BELL))?;
+        // Each ring of it is told once.
+        epoll.add(&bell, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, BELL))?;
         for (index, socket) in (SOCKETS..).zip(&self.sockets) {
             epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
         }
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let seats = Arc::default();
-        let mut greeter = Greeter { listener: self, epoll, clients: Vec::new(), seats };
+        let (seats, renewed) = (Arc::default(), Renewed::default());
+        let (file, clients) = (self.file.take(), Vec::new());
+        let fresh = Arc::clone(&renewed);
+        let mut greeter = Greeter { listener: self, renewed: fresh, epoll, clients, seats };
         let thread = thread::Builder::new().name("nbd".into());
         let thread = thread.spawn(move || greeter.run(&over))?;
-        Ok(Listening { bell, is_over, thread })
+        Ok(Listening { file, renewed, bell, is_over, thread })
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix { listener, .. } => listener.as_fd(),
+            Self::Unix(listener) => listener.as_fd(),
             Self::Tcp(listener) => listener.as_fd(),
         }
     }
@@ -153,15 +165,32 @@ impl AsFd for Socket {
 impl Socket {
     fn accept(&self) -> io::Result<Stream> {
         match self {
-            Self::Unix { listener, .. } => Ok(Stream::Unix(listener.accept()?.0)),
+            Self::Unix(listener) => Ok(Stream::Unix(listener.accept()?.0)),
             Self::Tcp(listener) => Ok(Stream::Tcp(listener.accept()?.0)),
         }
     }
 }
 
 impl Listening {
+    /// The Unix socket whose file somebody has removed, if there is one.
+    pub(crate) fn removed(&self) -> Option<PathBuf> {
+        let removed = self.file.as_ref().filter(|file| !file.is_there());
+        removed.map(|file| file.path().to_path_buf())
+    }
+
+    /// Makes the Unix socket anew, at this path.
+    pub(crate) fn renew(&mut self, path: &Path) -> io::Result<()> {
+        let (file, listener) = socket::bind(path)?;
+        listener.set_nonblocking(true)?;
+        self.file = Some(file);
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        self.bell.write(1)?;
+        Ok(())
+    }
+
     /// Accepts nobody any more.
     pub(crate) fn stop(self) {
+        drop(self.file);
         self.is_over.store(true, Ordering::Release);
         let _ = self.bell.write(1);
         let _ = self.thread.join();
@@ -175,12 +204,24 @@ impl Greeter {
             let count = self.epoll.wait(&mut events, self.patience()).unwrap_or(0);
             for event in &events[..count] {
                 match event.data() {
-                    BELL => {}
+                    BELL => self.take_renewed(),
                     socket @ SOCKETS.. => self.accept((socket - SOCKETS) as usize),
                     client => self.serve(client as usize),
                 }
             }
             self.dismiss(Instant::now());
+        }
+    }
+
+    /// Waits at the socket that was made anew. At the one that was before nobody can come any more.
+    fn take_renewed(&mut self) {
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(listener) = renewed else { return };
+        let mut sockets = (SOCKETS..).zip(&mut self.listener.sockets);
+        let was = sockets.find(|(_, socket)| matches!(socket, Socket::Unix(_)));
+        let Some((index, socket)) = was else { return };
+        if self.epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, index)).is_ok() {
+            *socket = Socket::Unix(listener);
         }
     }
 
