@@ -9,7 +9,10 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{Read, Write},
-    os::unix::{fs::PermissionsExt, net::UnixStream},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        net::UnixStream,
+    },
     path::PathBuf,
     process::Command,
     thread,
@@ -96,6 +99,11 @@ fn a_front_end_is_told_what_there_is() {
     // seg_max, blk_size, what a discard and zeroes may be.
     assert_eq!([12, 20, 36, 40, 48, 52].map(word), [126, 512, 1 << 21, 1, 1 << 21, 1]);
     assert_eq!((config[32], config[34]), (1, 16), "it caches, and has 16 rings");
+    // What a discard gives back of an image is the filesystem's block; of memory whatever is asked for.
+    let block = fs::metadata(site.path("b_scsi0-0.img")).unwrap().blksize() as u32;
+    let of_file = self::disk(&site, "file", Wish::all(SHAPE)).config().unwrap();
+    let alignment = |config: &[u8]| u32::from_le_bytes(*config[44..].first_chunk().unwrap());
+    assert_eq!([alignment(&config), alignment(&of_file)], [1, block / 512]);
     assert_eq!(disk.ask(0, Ask::Id).unwrap(), (GOOD, [b"memory".as_slice(), &[0; 14]].concat()));
     daemon.stop();
     assert!(!path.exists());

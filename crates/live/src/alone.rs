@@ -73,6 +73,7 @@ impl Alone {
             component: 0,
             bytes: 1 << 30,
             block: 512,
+            frees: 512,
             read_only: false,
             lends: Some(1),
             socket: None,

@@ -19,6 +19,8 @@ pub(crate) struct Export {
     pub(crate) bytes: u64,
     /// What is not whole blocks of so many bytes takes longer.
     pub(crate) block: u32,
+    /// What a discard gives back is whole blocks of so many bytes, a power of two; `block` at least.
+    pub(crate) frees: u32,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,
     /// What a guest's memory has to be multiples of to be read and written without a copy: a power of

@@ -93,8 +93,16 @@ struct Opening<'a> {
     served: Served,
 }
 
-/// An image that a disk is: its place, its size and its block, and its file.
-type Found = (usize, u64, u32, Option<(PathBuf, Identity, Arc<File>)>);
+/// An image that a disk is.
+struct Found {
+    /// Its place.
+    image: usize,
+    bytes: u64,
+    /// As of an [`Export`].
+    block: u32,
+    frees: u32,
+    file: Option<(PathBuf, Identity, Arc<File>)>,
+}
 
 impl Opened {
     /// A disk, by its id in engines.
@@ -176,11 +184,11 @@ impl Opening<'_> {
         let vdisk = self.seen.ids.vdisk(VdiskId::new(disk));
         let vm = self.seen.ids.vm(self.seen.host.config.vdisks[disk].vm);
         let size = wanted.size.unwrap_or_default();
-        let (image, bytes, block, file) = match &wanted.backend {
-            Backend::Null => (self.keep(component, Image::Null), size, SECTOR, None),
-            Backend::Memory => {
-                (self.keep(component, Image::Memory(Memory::new(size))), size, SECTOR, None)
-            }
+        let no_file =
+            |image| Found { image, bytes: size, block: SECTOR, frees: SECTOR, file: None };
+        let Found { image, bytes, block, frees, file } = match &wanted.backend {
+            Backend::Null => no_file(self.keep(component, Image::Null)),
+            Backend::Memory => no_file(self.keep(component, Image::Memory(Memory::new(size)))),
             Backend::File(path) => {
                 let path = self.seen.base.join(path);
                 let found = self.file(component, wanted, &path);
@@ -193,7 +201,8 @@ impl Opening<'_> {
         let (name, read_only) = (wanted.export.clone(), wanted.read_only);
         let align = if matches!(wanted.backend, Backend::File(_)) { block } else { 1 };
         let lends = (!wanted.bounces).then_some(align);
-        let export = Export { name, vdisk, component, bytes, block, read_only, lends, socket };
+        let export =
+            Export { name, vdisk, component, bytes, block, frees, read_only, lends, socket };
         self.served.exports.push(export);
         Ok(())
     }
@@ -216,8 +225,8 @@ impl Opening<'_> {
             let mut exports = self.others.iter().chain(&self.served.exports);
             let export = exports.find(|export| export.vdisk == twin.vdisk);
             return match export {
-                Some(export) if twin.component == component => {
-                    Ok((twin.image, export.bytes, export.block, twin.file.clone()))
+                Some(&Export { bytes, block, frees, .. }) if twin.component == component => {
+                    Ok(Found { image: twin.image, bytes, block, frees, file: twin.file.clone() })
                 }
                 _ => Err("a shared image has one name throughout the file".into()),
             };
@@ -231,9 +240,10 @@ impl Opening<'_> {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
             self.served.notes.push(note);
         }
-        let (identity, bytes, block) = (file.identity, file.bytes, file.block);
+        let FileImage { identity, bytes, block, frees, .. } = file;
         let open = Some((path.to_path_buf(), identity, file.file()));
-        Ok((self.keep(component, Image::File(file)), bytes, block, open))
+        let image = self.keep(component, Image::File(file));
+        Ok(Found { image, bytes, block, frees, file: open })
     }
 
     /// What is open and the same file.

@@ -15,7 +15,7 @@ use nix::{
     errno::Errno,
     fcntl::{FcntlArg, fcntl},
     libc,
-    sys::statfs::fstatfs,
+    sys::{statfs::fstatfs, statvfs::fstatvfs},
 };
 
 use super::calls::Calls;
@@ -59,6 +59,9 @@ pub(crate) struct FileImage {
     pub(crate) bytes: u64,
     /// What it is read and written in.
     pub(crate) block: u32,
+    /// What a discard gives back is whole blocks of so many bytes; of a block device and of a filesystem that somebody
+    /// else answers for, which do not tell, `block`.
+    pub(crate) frees: u32,
     /// Whether the page cache is passed by.
     pub(crate) is_direct: bool,
     /// What tells it from other files.
@@ -155,8 +158,10 @@ impl FileImage {
         }
         let block = settle(&file, bytes, is_direct)?;
         let is_far = is_far(&file).map_err(|error| error.desc().to_owned())?;
+        let tells = metadata.is_file() && !is_far;
+        let frees = if tells { freed(&file, block) } else { block };
         let calls = Calls::new(Arc::new(file), block).far(is_far);
-        Ok((Self { calls, bytes, block, is_direct, identity }, made))
+        Ok((Self { calls, bytes, block, frees, is_direct, identity }, made))
     }
 
     /// Looks at an image that is there as [`Self::open`] does, and leaves it as it is.
@@ -181,7 +186,7 @@ impl FileImage {
     pub(crate) fn of_test(bytes: u64, block: u32) -> Self {
         let file = File::open("/dev/null").expect("there is one");
         let (calls, identity) = (Calls::new(Arc::new(file), block), Identity::Device(0));
-        Self { calls, bytes, block, is_direct: true, identity }
+        Self { calls, bytes, block, frees: block, is_direct: true, identity }
     }
 
     /// The file, for whoever asks it about its holes.
@@ -219,6 +224,12 @@ fn refuse_formats(path: &Path, is_raw: bool) -> Result<(), String> {
 fn is_far(file: &File) -> nix::Result<bool> {
     let kind = fstatfs(file)?.filesystem_type().0;
     Ok(FAR.iter().any(|far| i128::from(*far) == i128::from(kind)))
+}
+
+/// The blocks in which a filesystem gives back what a file has, of `least` bytes at least.
+fn freed(file: &File, least: u32) -> u32 {
+    let told = fstatvfs(file).ok().and_then(|told| u32::try_from(told.fragment_size()).ok());
+    told.filter(|bytes| bytes.is_power_of_two() && *bytes >= least).unwrap_or(least)
 }
 
 /// A file becomes larger with its disk, as it does when the host's file is read again at work.

@@ -102,6 +102,7 @@ impl Bench {
             component: 0,
             bytes,
             block,
+            frees: block,
             read_only: false,
             lends: None,
             socket: None,

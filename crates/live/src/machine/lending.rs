@@ -55,9 +55,10 @@ impl Guest {
         (medium.each, medium.silent) = (BYTES as usize, vec![0]);
         let mut bench = Bench::new("", 512, BYTES, medium);
         let (name, vdisk) = ("0".to_owned(), VdiskId::new(0));
-        let (component, block, read_only, socket) = (0, 512, false, None);
+        let (component, bytes, block, read_only, socket) = (0, BYTES, 512, false, None);
+        let frees = block;
         let export =
-            Export { name, vdisk, component, bytes: BYTES, block, read_only, lends, socket };
+            Export { name, vdisk, component, bytes, block, frees, read_only, lends, socket };
         let device = Device::bind(export, &path).unwrap();
         bench.machine.mailbox.send(Letter::Disk(Box::new(device)));
         bench.pass(MILLISECOND);

@@ -168,7 +168,7 @@ impl Handshake {
             reply(out, option, Rep::INFO, &[&Info::NAME.to_be_bytes(), name]);
         }
         if asked.infos.contains(&Info::BLOCK_SIZE) {
-            let sizes = [1, PREFERRED.max(export.block), BUFFER_MAX as u32];
+            let sizes = [1, PREFERRED.max(export.frees), BUFFER_MAX as u32];
             let [least, preferred, most] = sizes.map(u32::to_be_bytes);
             let kind = Info::BLOCK_SIZE.to_be_bytes();
             reply(out, option, Rep::INFO, &[&kind, &least, &preferred, &most]);

@@ -27,6 +27,7 @@ pub fn talk(bytes: &[u8]) -> (u64, u64) {
         component: 0,
         bytes: 1 << 30,
         block: 512,
+        frees: 512,
         read_only,
         lends: None,
         socket: None,

@@ -86,7 +86,7 @@ pub(super) fn space(export: &Export, writeback: bool) -> [u8; CONFIG_MAX] {
     put(34, &(RINGS_MAX as u16).to_le_bytes());
     put(36, &DISCARD_MAX.to_le_bytes());
     put(40, &1_u32.to_le_bytes());
-    put(44, &(export.block / 512).to_le_bytes());
+    put(44, &(export.frees / 512).to_le_bytes());
     put(48, &WRITE_ZEROES_MAX.to_le_bytes());
     put(52, &1_u32.to_le_bytes());
     put(56, &[1]);

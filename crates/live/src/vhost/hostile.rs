@@ -41,6 +41,7 @@ fn export(read_only: bool) -> Export {
         component: 0,
         bytes: 1 << 20,
         block: 512,
+        frees: 512,
         read_only,
         lends: None,
         socket: None,
