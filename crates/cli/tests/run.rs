@@ -341,6 +341,22 @@ fn a_journal_is_replayed_to_the_same_result_a_cut_one_too_and_a_damaged_one_is_n
     assert!(said.err.contains("the journal is damaged in the frame at byte "), "{said:?}");
 }
 
+#[test]
+fn what_is_called_as_a_journal_and_is_none_keeps_nobody_from_those_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let [journal, other] = ["b.journal", "a.journal"].map(|name| directory.path().join(name));
+    let folder = directory.path().to_str().unwrap();
+    let run = ["run", "two-queues.toml", "-q", "--journal", journal.to_str().unwrap()];
+    assert_eq!(kavg(&run).code, 0);
+    std::fs::write(&other, "a journal of a filesystem\n").unwrap();
+    let said = kavg(&["replay", folder]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.ends_with("identical, bit for bit: outputs and counters\n"), "{said:?}");
+    assert_eq!(said.err, format!("{}: it is no journal, and left out\n", other.display()));
+    let said = kavg(&["replay", folder, other.to_str().unwrap()]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""), "who names it means it");
+}
+
 /// An I/O each tenth of a second, so that frames end by the time that they hold.
 const SLOW: &str = r#"
 title = "slow"

@@ -9,7 +9,8 @@ use journal::{Hole, Report};
 use crate::{
     Result, journals,
     output::Outputs,
-    text::{seconds, whole},
+    talk::say,
+    text::{clean, seconds, whole},
 };
 
 /// Feed journals back in virtual time and compare outputs and counters bit for bit
@@ -18,7 +19,9 @@ use crate::{
 /// one journal are fed one after the other, each with the stack as the one before left it; one whose
 /// forerunner is missing brings its own.
 ///
-/// Exit code: 0 when they are identical, 1 when they are not, 2 when a journal is bad.
+/// Of a directory what is called as a segment and is no journal is left out, and said.
+///
+/// Exit code: 0 when they are identical, 1 when they are not, 2 when a journal is bad or something was left out.
 #[derive(Args)]
 pub(crate) struct Replay {
     /// Journals that `kavg run --journal` wrote, segments that `kavg serve --journal` did, or a directory
@@ -29,11 +32,18 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let files = journals::files(&self.journals)?;
+        let is_one = |file: &PathBuf| self.journals.contains(file) || journals::is_journal(file);
+        let (files, others): (Vec<_>, Vec<_>) =
+            journals::files(&self.journals)?.into_iter().partition(is_one);
         Outputs::print(&files)?;
         let mut exit = ExitCode::SUCCESS;
+        // One foreign file keeps nobody from the journals beside it, and is no success.
+        for other in &others {
+            say(&clean(&format!("{}: it is no journal, and left out", other.display())));
+            exit = ExitCode::from(2);
+        }
         for (report, ()) in &journals::replay(&files, || ())? {
-            if report.difference.is_some() {
+            if report.difference.is_some() && others.is_empty() {
                 exit = ExitCode::from(1);
             }
             tell(report, out)?;
