@@ -5,9 +5,11 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::ErrorKind,
-    os::unix::fs::FileTypeExt,
+    io::{ErrorKind, Read},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::{fs::FileTypeExt, net::UnixStream},
     path::Path,
+    time::Duration,
 };
 
 use scenario::{Backend, Image, Scenario};
@@ -122,7 +124,9 @@ pub(crate) fn check(system: &System, scenario: Option<&Scenario>, base: &Path) -
     ];
     for host in scenario.iter().flat_map(|scenario| &scenario.hosts) {
         let sockets = host.nbd.iter().filter_map(|nbd| nbd.socket.as_ref());
-        checks.extend(sockets.map(|socket| directory("socket", &base.join(socket))));
+        let own = host.images.iter().flatten().filter_map(|image| image.vhost_user.as_ref());
+        checks.extend(sockets.chain(own).map(|path| socket(&base.join(path))));
+        checks.extend(host.nbd.iter().filter_map(|nbd| nbd.tcp).map(tcp));
         let images = host.images.iter().flatten().filter_map(|image| match &image.backend {
             Backend::File(path) => Some((base.join(path), image)),
             Backend::Null | Backend::Memory => None,
@@ -244,6 +248,51 @@ fn directory(what: &'static str, path: &Path) -> Check {
     }
 }
 
+/// A Unix socket can be made, in the place of one that nobody listens at any more; or a daemon is there.
+fn socket(path: &Path) -> Check {
+    const WHAT: &str = "socket";
+    let shown = path.display();
+    let line = || format!("ls -l {}", knobs::shell(&shown.to_string()));
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+        return bad(WHAT, format!("{shown} is there and no socket"), line());
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => good(WHAT, format!("{shown}, where a daemon listens")),
+        Err(error)
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+        {
+            directory(WHAT, path)
+        }
+        Err(error) => bad(WHAT, format!("{shown}: {error}"), line()),
+    }
+}
+
+/// An address is free, or a server of NBD is there: this daemon's, for all that can be seen.
+fn tcp(address: SocketAddr) -> Check {
+    const WHAT: &str = "tcp";
+    match TcpListener::bind(address) {
+        Ok(_) => good(WHAT, address.to_string()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse && greets(address) => {
+            good(WHAT, format!("{address}, where a server of NBD listens"))
+        }
+        Err(error) => {
+            let line = format!("ss -ltnp sport = :{}", address.port());
+            bad(WHAT, format!("{address}: {error}"), line)
+        }
+    }
+}
+
+/// Whether who listens there begins as a server of NBD does [NBD].
+fn greets(address: SocketAddr) -> bool {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let mut magic = [0; 8];
+    let greeting = TcpStream::connect_timeout(&address, PATIENCE).and_then(|mut stream| {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.read_exact(&mut magic)
+    });
+    greeting.is_ok() && magic == *b"NBDMAGIC"
+}
+
 /// An image that is there can be opened; one that is not can be made, where its size is told.
 fn image(path: &Path, &Image { read_only, size, is_raw, .. }: &Image) -> Check {
     const WHAT: &str = "image";
@@ -254,7 +303,11 @@ fn image(path: &Path, &Image { read_only, size, is_raw, .. }: &Image) -> Check {
             Ok(found) if found.is_file() || found.file_type().is_block_device() => {
                 match live::look_at_image(path, size, read_only, is_raw) {
                     Ok(()) => good(WHAT, shown.to_string()),
-                    Err(error) => bad(WHAT, format!("{shown}: {error}"), format!("ls -l {name}")),
+                    Err(error) => {
+                        // A lock has no owner that anybody is told, but who has the file open is.
+                        let look = if error == live::LOCKED { "sudo fuser -v" } else { "ls -l" };
+                        bad(WHAT, format!("{shown}: {error}"), format!("{look} {name}"))
+                    }
                 }
             }
             _ => bad(

@@ -10,7 +10,7 @@ mod nbd;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{Read, Write},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     process::Command,
 };
 
@@ -148,4 +148,43 @@ fn a_doctor_says_what_is_in_the_way() {
         assert_eq!(std::fs::read(&image).unwrap(), bytes);
     }
     assert_eq!(doctor(&["nowhere.toml"]).status.code(), Some(2));
+}
+
+/// As a daemon that is at work has it, and as somebody else does.
+#[test]
+fn a_doctor_knows_a_socket_that_is_in_use_from_one_that_is_in_the_way() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let site = Site::new(&format!(
+        "tcp = \"127.0.0.1:{port}\"\n[datastore.f]\nbackend = \"file\"\ndirectory = \".\"\n[vm.a]\n\
+         [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\nsize = \"1m\"\nvhost_user = \"v\"\n",
+    ));
+    let doctor = || {
+        let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+        let output = kavg.args(["doctor", "h.toml"]).current_dir(site.directory.path()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let has = |text: &str, lines: &[&str]| {
+        lines.iter().for_each(|line| assert!(text.contains(line), "{text}\n{line}"));
+    };
+    let tcp = format!("good  tcp          127.0.0.1:{port}\n");
+    has(&doctor(), &["good  socket       s\n", "good  socket       v\n", &tcp]);
+    let daemon = site.serve(1, &[]);
+    let tcp = format!("good  tcp          127.0.0.1:{port}, where a server of NBD listens\n");
+    has(
+        &doctor(),
+        &[
+            "good  socket       s, where a daemon listens\n",
+            "good  socket       v, where a daemon listens\n",
+            &tcp,
+            "bad   image        ./a_scsi0-0.img: another process has it open",
+            "$ sudo fuser -v ./a_scsi0-0.img\n",
+        ],
+    );
+    daemon.stop();
+    let other = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    std::thread::spawn(move || other.accept().map(drop));
+    std::fs::write(site.path("s"), "").unwrap();
+    let tcp = format!("bad   tcp          127.0.0.1:{port}: Address already in use");
+    let line = format!("$ ss -ltnp sport = :{port}\n");
+    has(&doctor(), &["bad   socket       s is there and no socket\n", &tcp, &line]);
 }

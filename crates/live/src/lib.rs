@@ -42,6 +42,7 @@ mod vscsi;
 mod work;
 
 pub use alone::{Alone, Extent};
+pub use backend::LOCKED;
 pub use daemon::{Daemon, Options, Place, Signals, Told, try_cpu};
 pub use executor::try_io_uring;
 pub use hosts::Begin;

@@ -26,6 +26,8 @@ pub(crate) const SECTOR: u32 = counters::SECTOR as u32;
 /// The largest block that O_DIRECT asks for.
 const BLOCK_MAX: u32 = 4096;
 
+/// What is said of an image that somebody else has locked.
+pub const LOCKED: &str = "another process has it open: a second daemon, or qemu";
 /// How long a lock is waited for, and how long it is not looked at meanwhile.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -290,7 +292,7 @@ fn lock(file: &File, read_only: bool) -> Result<(), String> {
             Ok(_) => return Ok(()),
             Err(Errno::EAGAIN | Errno::EACCES) if Instant::now() < until => sleep(LOCK_PAUSE),
             Err(Errno::EAGAIN | Errno::EACCES) => {
-                return Err("another process has it open: a second daemon, or qemu".into());
+                return Err(LOCKED.into());
             }
             Err(error) => return Err(format!("it cannot be locked: {}", error.desc())),
         }

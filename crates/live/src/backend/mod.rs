@@ -18,6 +18,7 @@ pub(crate) mod file;
 mod memory;
 
 use calls::Calls;
+pub use file::LOCKED;
 pub(crate) use file::{FileImage, Made};
 pub(crate) use memory::Memory;
 
