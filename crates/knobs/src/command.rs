@@ -127,6 +127,9 @@ static KAVG_DEVICE: Command = Command {
     does: Does::Set { settings: kavg_device, forms: kavg_device_forms, shown: |_| None },
 };
 
+/// Commands that a refusal lists; of more it says where they are.
+const LISTED: usize = 8;
+
 /// The commands that set something.
 pub(crate) static SETTERS: [&Command; 6] =
     [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN, &KAVG_DEVICE];
@@ -149,7 +152,14 @@ impl Command {
     pub(crate) fn find(words: &str, among: &[&'static Self]) -> Result<&'static Self, Refusal> {
         let known = || among.iter().map(|command| command.words);
         let found = among.iter().find(|command| command.words == words);
-        found.copied().ok_or_else(|| unknown("command", words, known()).into())
+        found.copied().ok_or_else(|| {
+            if among.len() <= LISTED {
+                return unknown("command", words, known()).into();
+            }
+            let near = nearest(words, known());
+            let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+            format!("there is no command `{words}`; {near}`kavg esxcli` alone lists them").into()
+        })
     }
 
     /// An option in a refusal: `-d|--device`.

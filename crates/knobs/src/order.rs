@@ -173,7 +173,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_in_a_line() {
         let table = [
-            ("storage core device lst", "there is no command `storage core device lst`; did you"),
+            (
+                "storage core device lst",
+                "there is no command `storage core device lst`; did you mean `storage core device list`? `kavg esxcli` \
+                 alone lists them",
+            ),
             ("storage core adapter list -d x", "Invalid option -d for `storage core adapter list`"),
             ("storage core path set -p x -s dead", "there is no state `dead`; it is one of"),
             ("storage core path set -p x", "Missing required parameter -s|--state"),
