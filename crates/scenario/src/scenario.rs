@@ -4,7 +4,7 @@ use std::{ops::Range, path::Path, slice};
 
 use counters::{Controller, DEFAULT_INTERVAL_S, DeviceKind, SECOND, Time, VmId};
 use engine::{HostConfig, VscsiConfig};
-use knobs::{Advanced, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, Setting, Version};
+use knobs::{Advanced, Driver, Knob, Line, PVSCSI_COMMANDS_PER_PAGE, Setting, Version};
 
 use crate::{
     Error, Host, Over, Scenario,
@@ -123,20 +123,26 @@ impl Scenario {
         set_beside(&mut self.hosts, line)
     }
 
-    /// The same for a setting that is no text any more.
+    /// The same for a line that is no text any more.
+    ///
+    /// # Errors
+    /// One line as esxcli prints it. Nothing is changed then.
+    pub fn set_line(&mut self, Line { host, settings }: &Line) -> Result<(), Error> {
+        let known: Vec<_> = self.hosts.iter().enumerate().collect();
+        let knobs = resolve::on_hosts(host.as_deref(), settings, &known);
+        let put = knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs));
+        put.map_err(|message| {
+            let lines: Vec<_> = settings.iter().map(Setting::to_string).collect();
+            Error::new(format!("`{}`: {message}", lines.join("`, `")))
+        })
+    }
+
+    /// The same for a setting, on every host that has what it is about.
     ///
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Error> {
         self.apply_on(0..self.hosts.len(), setting)
-    }
-
-    /// The same on one host, by its place among [`Scenario::hosts`].
-    ///
-    /// # Errors
-    /// One line as esxcli prints it. Nothing is changed then.
-    pub fn apply_to(&mut self, host: usize, setting: &Setting) -> Result<(), Error> {
-        self.apply_on(host..host + 1, setting)
     }
 
     /// Makes every device queue of every host so deep: the driver's depth per device and DSNRO, as
@@ -147,7 +153,7 @@ impl Scenario {
     pub fn set_device_depth(&mut self, depth: u32) -> Result<(), Error> {
         for index in 0..self.hosts.len() {
             for setting in depth_settings(&self.hosts[index].config, depth) {
-                self.apply_to(index, &setting)?;
+                self.apply_on(index..index + 1, &setting)?;
             }
         }
         Ok(())

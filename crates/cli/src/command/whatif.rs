@@ -210,12 +210,7 @@ impl Whatif {
             let mut today = scenario.clone();
             tapes.put(&mut today, waits)?;
             let mut after = today.clone();
-            for host in 0..after.hosts.len() {
-                let name = after.hosts[host].config.name.clone();
-                for setting in self.settings(&name).unwrap_or_default() {
-                    after.apply_to(host, &setting)?;
-                }
-            }
+            self.set.iter().try_for_each(|line| after.set_line(line))?;
             readings.push(Played { today, after });
         }
         let question = Question {
