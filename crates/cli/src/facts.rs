@@ -270,8 +270,9 @@ mod tests {
 
     #[test]
     fn limits_of_a_daemon_are_the_lowest_that_were_and_before_6_0_hold_together() {
-        type Known = (Option<u32>, Option<u32>, Option<u32>);
-        let cases: [(&str, [Option<u32>; 2], [Option<u32>; 2], Known); 5] = [
+        type Limits = [Option<u32>; 2];
+        type Case = (&'static str, Limits, Limits, (Option<u32>, Option<u32>, Option<u32>));
+        let cases: [Case; 5] = [
             ("7.0", [Some(500), None], [Some(500), None], (Some(500), None, Some(500))),
             ("7.0", [Some(500), None], [Some(900), None], (Some(500), None, Some(900))),
             ("7.0", [Some(500), None], [None, None], (Some(500), None, None)),
