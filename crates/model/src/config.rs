@@ -1,11 +1,11 @@
 //! What arrays and workloads are made of, before their state machines are built. Whoever fills
 //! these in has checked the ranges.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 
-use counters::{Op, Status, Time};
+use counters::{Op, SECTOR, Status, Time};
 
-use crate::{percentiles::Percentiles, tape::Tape};
+use crate::percentiles::Percentiles;
 
 /// The spread of a service time around its mean.
 #[expect(
@@ -615,4 +615,52 @@ pub struct WorkloadConfig {
     pub ios_max: Option<u64>,
     /// What was recorded, in the place of all of this.
     pub tape: Option<Tape>,
+}
+
+impl WorkloadConfig {
+    /// The load that was recorded.
+    #[must_use]
+    pub fn taped(tape: Tape) -> Self {
+        let end =
+            |taped: &Taped| taped.lba.saturating_mul(SECTOR).saturating_add(taped.bytes.into());
+        let others = Others { shares: Vec::new(), flush_after: None };
+        Self {
+            arrival: Arrival::Closed { threads: 1, think_ns: 0, rate: None },
+            mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(Vec::new()), others },
+            access: Access::Random,
+            working_set: tape.requests.iter().map(end).max().unwrap_or_default(),
+            burst: None,
+            ios_max: None,
+            tape: Some(tape),
+        }
+    }
+}
+
+/// A request that was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taped {
+    /// When it was sent, in nanoseconds from the begin of the recording.
+    pub at_ns: u64,
+    /// Nanoseconds for which the thread that sent it had paused: since the answer that it had waited for.
+    pub pause_ns: u64,
+    /// Nanoseconds for which it had waited in the guest.
+    pub waited_ns: u64,
+    /// Its first sector of 512 bytes on the virtual disk.
+    pub lba: u64,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// What it does.
+    pub op: Op,
+}
+
+/// What was recorded of a virtual disk, from the first request to the last, and then again from the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tape {
+    /// The requests in their order; at least one.
+    pub requests: Arc<[Taped]>,
+    /// How long the recording is in nanoseconds, above 0.
+    pub span_ns: u64,
+    /// The threads of a guest that waits for its answers, 1 to 65,536: each answer lets the next request go, a pause
+    /// later. With none each request is sent when it was, whatever the answers take.
+    pub threads: Option<u32>,
 }

@@ -39,8 +39,8 @@ pub use command::{Carried, Command};
 pub use config::{
     Access, ArrayConfig, Arrival, Background, Burst, ByCommand, Capacity, Ceiling, Controllers,
     Cost, Disks, Front, InitiatorConfig, Loss, Mix, NexusConfig, Others, Outage, Qos, Queues,
-    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, Tier, VolumeConfig, WAITING_MAX,
-    WorkloadConfig, WriteCache, WriteProtocol,
+    ReadCache, ServerQueue, Service, SizeMix, Spread, Stuck, Tape, Taped, Tier, VolumeConfig,
+    WAITING_MAX, WorkloadConfig, WriteCache, WriteProtocol,
 };
 pub use curve::ArrayUse;
 pub use flash_cache::{FlashCache, FlashCacheConfig};
@@ -48,5 +48,4 @@ pub use initiator::Initiator;
 pub use percentiles::Percentiles;
 pub use request::Io;
 pub use switch::Switches;
-pub use tape::{Tape, Taped};
 pub use workload::Workload;

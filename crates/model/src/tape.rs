@@ -2,64 +2,15 @@
 //! them. A guest whose requests are answered sooner sends the next ones sooner, or keeps to the times that it had:
 //! a recording does not say which, so that both can be asked for.
 
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::collections::VecDeque;
 
-use counters::{Op, Time};
+use counters::Time;
 
 use crate::{
-    config::{Access, Arrival, Mix, Others, SizeMix, WorkloadConfig},
-    request::{Io, SECTOR},
+    config::{Tape, Taped},
+    request::Io,
     tags::Tags,
 };
-
-/// A request that was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taped {
-    /// When it was sent, in nanoseconds from the begin of the recording.
-    pub at_ns: u64,
-    /// Nanoseconds for which the thread that sent it had paused: since the answer that it had waited for.
-    pub pause_ns: u64,
-    /// Nanoseconds for which it had waited in the guest.
-    pub waited_ns: u64,
-    /// Its first sector of 512 bytes on the virtual disk.
-    pub lba: u64,
-    /// Its size in bytes.
-    pub bytes: u32,
-    /// What it does.
-    pub op: Op,
-}
-
-/// What was recorded of a virtual disk, from the first request to the last, and then again from the first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tape {
-    /// The requests in their order; at least one.
-    pub requests: Arc<[Taped]>,
-    /// How long the recording is in nanoseconds, above 0.
-    pub span_ns: u64,
-    /// The threads of a guest that waits for its answers, 1 to 65,536: each answer lets the next request go, a pause
-    /// later. With none each request is sent when it was, whatever the answers take.
-    pub threads: Option<u32>,
-}
-
-impl WorkloadConfig {
-    /// The load that was recorded.
-    #[must_use]
-    pub fn taped(tape: Tape) -> Self {
-        let end = |taped: &Taped| {
-            taped.lba.saturating_mul(SECTOR.into()).saturating_add(taped.bytes.into())
-        };
-        let others = Others { shares: Vec::new(), flush_after: None };
-        Self {
-            arrival: Arrival::Closed { threads: 1, think_ns: 0, rate: None },
-            mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(Vec::new()), others },
-            access: Access::Random,
-            working_set: tape.requests.iter().map(end).max().unwrap_or_default(),
-            burst: None,
-            ios_max: None,
-            tape: Some(tape),
-        }
-    }
-}
 
 /// A tape that is played.
 #[derive(Clone, Debug)]
@@ -133,6 +84,10 @@ impl Player {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
+    use counters::Op;
+
     use super::*;
 
     /// How many are sent in so many nanoseconds of which each takes `service_ns`.
