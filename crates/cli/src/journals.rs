@@ -225,6 +225,17 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         Arc::make_mut(&mut facts.limits).extend(facts::lowest(now, lowest));
         recordings.push(host.recording);
     }
+    let span =
+        |recording: &Recording| Some((*recording.times_ms.first()?, *recording.times_ms.last()?));
+    let mut spans: Vec<_> = recordings.iter().filter_map(span).collect();
+    sort(&mut spans);
+    if spans.windows(2).any(|two| two[1].0 < two[0].1) {
+        let name = clean(name);
+        return Err(format!(
+            "{name}: several of its journals are of one time: name those of one daemon"
+        )
+        .into());
+    }
     let recording = merge(recordings).into_iter().find(|recording| recording.len() > 1);
     Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts }))
 }

@@ -42,6 +42,24 @@ pub(crate) fn load_with(
     Ok((source, scenario))
 }
 
+/// The same file to play another load on.
+pub(crate) fn load_played(source: &str) -> Result<Scenario, String> {
+    let path = Path::new(source);
+    let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
+    let parsed = if path.exists() || source == "-" {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Scenario::parse_played(source, &read(path)?, &mut |name| read(&folder.join(name)))
+    } else {
+        let file = format!("{source}.toml");
+        let beside = |name: &str| FILES.files().find(|(file, _)| *file == name);
+        let include = &mut |name: &str| {
+            beside(name).map(|(_, text)| text.to_owned()).ok_or(format!("file `{name}` is missing"))
+        };
+        Scenario::parse_played(&file, find(source)?, include)
+    };
+    parsed.map_err(|error| error.to_string())
+}
+
 /// What may be written beside a run of `name`: nothing that it was made from.
 pub(crate) fn outputs_beside(name: &str, source: &Source) -> Outputs {
     let path = Path::new(name);

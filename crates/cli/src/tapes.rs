@@ -99,7 +99,7 @@ pub(crate) fn whole_samples(recording: &Measured, (from, to): (i64, i64), most: 
     let (mut commands, mut found) = (0.0, None);
     for (sample, two) in recording.times_ms.windows(2).enumerate() {
         let [before, at] = [two[0], two[1]];
-        if at <= from || at > to {
+        if before < from || at > to {
             continue;
         }
         let rate: f64 = columns.iter().filter_map(|column| column.at(sample + 1)).sum();
@@ -406,25 +406,26 @@ impl Sent {
     }
 
     /// Whether the guest waits for an answer to send the next, for all that can be told: threads pause for next to none
-    /// of their time, or for little of it, while requests come at no even pace, which would look the same.
+    /// of their time, or most of them, for most of it, for little, while requests come at no even pace, which would
+    /// look the same. Of a real guest a pause is sometimes long: it has not only this to do.
     fn surely_waits(&self, span_ns: u64) -> bool {
-        /// The part of the requests of which it has to hold.
-        const MOST: f64 = 0.95;
-        /// The part of a thread's time that is next to none, and that which is little: beyond that it may be one of
-        /// many that come at random, of which the most are never far from the mean.
-        const NONE: f64 = 0.01;
-        const LITTLE: f64 = 0.25;
+        /// Which part of the pauses is no longer than what part of a thread's time. Of requests that come at random
+        /// half are longer than a twentieth, unless the most that are under way are never far from the mean.
+        const NONE: [(f64, f64); 1] = [(0.95, 0.01)];
+        const LITTLE: [(f64, f64); 2] = [(0.5, 0.05), (0.75, 0.25)];
         /// The variation of the times between requests below which they come at an even pace.
         const EVEN: f64 = 0.05;
-        let mean = span_ns as f64 / self.requests.len() as f64;
-        let pauses = |part: f64| {
-            let most_ns = part * f64::from(self.most) * mean;
+        let count = self.requests.len() as f64;
+        let mean = span_ns as f64 / count;
+        let holds = |(part, short): &(f64, f64)| {
+            let most_ns = short * f64::from(self.most) * mean;
             let within = self.requests.iter().filter(|request| request.pause_ns as f64 <= most_ns);
-            within.count() as f64 >= MOST * self.requests.len() as f64
+            within.count() as f64 >= part * count
         };
         let steps = self.requests.windows(2).map(|two| two[1].at_ns as f64 - two[0].at_ns as f64);
         let squares = levels::mean(steps.map(|step| Some((step - mean).powi(2))));
-        pauses(NONE) || pauses(LITTLE) && squares.unwrap_or_default().sqrt() > EVEN * mean
+        let is_uneven = squares.unwrap_or_default().sqrt() > EVEN * mean;
+        NONE.iter().all(holds) || LITTLE.iter().all(holds) && is_uneven
     }
 }
 

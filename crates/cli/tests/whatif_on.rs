@@ -151,6 +151,22 @@ fn what_was_set_meanwhile_is_in_force() {
     assert!(answer["simulated"]["doubts"].as_array().unwrap().is_empty(), "{answer}");
 }
 
+/// A limit makes requests late that are played at their times, and `duration` is no matter of who is asked so.
+#[test]
+fn what_comes_at_times_of_its_own_may_wait_without_end() {
+    let site = Site::new(&host("rate = 1500\narrival = \"poisson\"\noutstanding = 64"));
+    let journal = site.journal(1);
+    let served =
+        host("threads = 1").replace("duration = \"12s\"", "").replace("warmup = \"2s\"", "");
+    std::fs::write(site.path("host.toml"), served).unwrap();
+    let answer = site.ask(&journal, "a: DiskLimitIOPerSecond 300");
+    let [low, high] = range(&answer, "a", "GAVG/cmd");
+    // 64 at 300 a second would take 213 ms; played are as many as were seen, and all that come.
+    assert!(low < 213.0 && high > 1000.0, "{answer}");
+    let [low, high] = range(&answer, "a", "CMDS/s");
+    assert!(low > 285.0 && high < 309.0, "{answer}");
+}
+
 /// A limit, shares: what no capture tells.
 #[test]
 fn shares_and_limits_are_asked_for() {

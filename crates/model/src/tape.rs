@@ -24,6 +24,8 @@ pub(crate) struct Player {
     fresh: u32,
     /// When the others had their answers, of which none let a request go yet.
     answers: VecDeque<Time>,
+    /// When something happened last: what is late is due then.
+    now: Time,
     free: Tags,
 }
 
@@ -35,23 +37,25 @@ impl Player {
             begins: Time::NEVER,
             fresh: tape.threads.unwrap_or_default(),
             answers: VecDeque::new(),
+            now: Time::ZERO,
             free: Tags::full(tape.threads.unwrap_or(u32::MAX)),
         }
     }
 
     pub(crate) const fn start(&mut self, now: Time) {
-        (self.next, self.begins) = (0, now);
+        (self.next, self.begins, self.now) = (0, now, now);
     }
 
     /// When the next request is sent; [`Time::NEVER`] while it waits for an answer.
     pub(crate) fn next_wakeup(&self) -> Time {
         let next = self.tape.requests[self.next];
         let is_timed = self.fresh > 0 || self.tape.threads.is_none();
-        match self.answers.front() {
+        let due = match self.answers.front() {
             _ if self.free.is_empty() => Time::NEVER,
             _ if is_timed => self.begins + next.at_ns,
             answer => answer.map_or(Time::NEVER, |at| *at + next.pause_ns),
-        }
+        };
+        due.max(self.now)
     }
 
     /// The next request that is due at `now`.
@@ -60,6 +64,7 @@ impl Player {
             return None;
         }
         let tag = self.free.pop()?;
+        self.now = now;
         let Taped { op, lba, bytes, waited_ns, .. } = self.tape.requests[self.next];
         self.next += 1;
         if self.next == self.tape.requests.len() {
@@ -76,6 +81,7 @@ impl Player {
     /// The request of a tag was answered.
     pub(crate) fn answered(&mut self, now: Time, tag: u32) {
         self.free.insert(tag);
+        self.now = now;
         if self.tape.threads.is_some() {
             self.answers.push_back(now);
         }
@@ -138,7 +144,8 @@ mod tests {
         player.start(Time::ZERO);
         let sent: Vec<Io> = core::iter::from_fn(|| player.wake(Time(1_000_000))).collect();
         assert_eq!((sent.len(), player.next_wakeup()), (1 << 16, Time::NEVER));
-        player.answered(Time(1_000_000), 7);
-        assert_eq!(player.wake(Time(1_000_000)).unwrap().tag, 7);
+        player.answered(Time(2_000_000), 7);
+        assert_eq!(player.next_wakeup(), Time(2_000_000));
+        assert_eq!(player.wake(Time(2_000_000)).unwrap().tag, 7);
     }
 }

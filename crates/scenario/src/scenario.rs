@@ -102,6 +102,19 @@ impl Scenario {
         parse(File { name: file, text }, Purpose::Serve, &Beside::default(), include)
     }
 
+    /// The same of a file on which another load is played in virtual time: `duration` may be left out, for it is that
+    /// of the load.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_played(
+        file: &str,
+        text: &str,
+        include: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, Error> {
+        parse(File { name: file, text }, Purpose::Play, &Beside::default(), include)
+    }
+
     /// Samples every so many nanoseconds instead.
     ///
     /// # Errors
@@ -225,7 +238,7 @@ fn build(
 ) -> Result<Scenario, Error> {
     let text = |key| Ok::<_, Error>(root.read(key, Node::string)?.unwrap_or("").to_string());
     let duration_ns = match root.get("duration") {
-        None if purpose == Purpose::Serve => serving::DURATION_NS,
+        None if purpose != Purpose::Run => serving::DURATION_NS,
         _ => root.need("duration")?.positive_duration()?,
     };
     let warmup_ns = root.read("warmup", Node::duration)?.unwrap_or(0);

@@ -27,6 +27,8 @@ pub(crate) enum Purpose {
     Run,
     /// To be served in real time.
     Serve,
+    /// A run in virtual time of a load that is not the file's, and is as long as that.
+    Play,
 }
 
 /// What only who serves needs: back ends, and where disks are found. A host has those keys.

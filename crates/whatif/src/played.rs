@@ -1,6 +1,8 @@
 //! The answer where load and arrays are known: what the guests sent is played again on the arrays that the host had,
 //! today and after the change. Today is held against the recording as everywhere, and nothing is calibrated.
 
+use std::collections::BTreeSet;
+
 use levels::Measured;
 use scenario::Scenario;
 
@@ -12,6 +14,11 @@ use crate::{
     scope::{self, chosen, devices, samples_in},
     unmoved::none,
 };
+
+/// What a played host begins without.
+const NOT_CARRIED: &str = "What an array has from before the first instant (the credit of a policy, what is in a cache) \
+                           is not in it, nor is what was under way: a window (--from, --to) of a steady load tells \
+                           more, or one that begins with the journal.";
 
 /// The host as it was and with the change, by one reading of what its guests do when their answers take another time.
 #[derive(Clone, Debug)]
@@ -39,13 +46,9 @@ pub fn played(
     if devices.is_empty() {
         return Err(scope::nothing(question, &beside, &window));
     }
-    let mut names: Vec<(String, String)> = Vec::new();
-    for tenant in devices.iter().flat_map(|device| &device.tenants) {
-        let name = (tenant.vm.clone(), tenant.vm.clone());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let tenants = devices.iter().flat_map(|device| &device.tenants);
+    let vms: BTreeSet<&str> = tenants.map(|tenant| tenant.vm.as_str()).collect();
+    let names: Vec<_> = vms.into_iter().map(|vm| (vm.to_owned(), vm.to_owned())).collect();
     let mut keys = run::keys(recording, &devices, &names, &window);
     // It is the same load: chance has no part in what becomes of it.
     keys.iter_mut().for_each(|key| key.chance = 0.0);
@@ -61,13 +64,17 @@ pub fn played(
     let closest = runs.iter().min_by(|a, b| miss(a).0.total_cmp(&miss(b).0));
     let best = closest.ok_or_else(|| Error::new("there is nothing to simulate"))?;
     let (apart, at) = miss(&best);
-    let kept: Vec<_> = runs.iter().filter(|run| miss(run).0 <= MATCHES).collect();
-    let (simulated, verdict) = if kept.is_empty() {
+    let (simulated, verdict) = if apart > MATCHES {
+        let mut doubts = doubts;
+        doubts.push(NOT_CARRIED.into());
         (none(&no_model(&keys, &best.today, at), doubts), Verdict::NoModel)
     } else {
+        // That one reading gives today says nothing against the others: a guest that is played at its times does so
+        // whatever it would have done.
+        let all: Vec<_> = runs.iter().collect();
         let asked = Asked { is_of_depth: true, ..Asked::default() };
         let each = keys.iter().enumerate();
-        let rows = each.map(|(index, key)| row(key, index, (0.0, asked), best, &kept)).collect();
+        let rows = each.map(|(index, key)| row(key, index, (0.0, asked), best, &all)).collect();
         let (mut simulated, verdict) = told(&keys, (None, None, false), rows, doubts);
         leave_out_what_is_missed(&keys, &mut simulated);
         (simulated, verdict)

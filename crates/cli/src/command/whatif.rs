@@ -9,6 +9,7 @@ use counters::Kind;
 use diagnose::{Facts, SimulatedRow};
 use knobs::{ENABLED, IoControlChange, Line, Setting};
 use levels::{Measured, most_first};
+use scenario::Scenario;
 use serde::Serialize;
 
 use crate::{
@@ -121,14 +122,15 @@ struct OfHost<'a> {
 
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let on = self.on()?;
         let (sources, files) = journals::recorded(&self.files, &self.esxcli)?;
         let histograms = self.histograms()?;
         let told = self.esxcli.iter().map(|file| &file.path);
         let mut claimed = Outputs::beside(files.iter().chain(told).chain(&self.vscsistats));
         let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
-        let asked = sources.iter().map(|source| match &self.on {
-            Some(on) => self.play(source, &files, on),
+        let asked = sources.iter().map(|source| match &on {
+            Some((name, on)) => self.play(source, &files, (name, on)),
             None => self.ask(source, &histograms, outputs.next()),
         });
         let (answers, refusals): (Vec<_>, Vec<_>) =
@@ -193,21 +195,31 @@ impl Whatif {
         Ok(OfHost { host: &recording.host, settings: lines, answer, played: None })
     }
 
-    /// The same where what guests sent is played on the arrays of a file.
-    fn play<'a>(&'a self, source: &'a Recorded, files: &[PathBuf], on: &str) -> Result<OfHost<'a>> {
-        let Recorded { recording, facts } = source;
+    /// The file on whose arrays it is played, and its name.
+    fn on(&self) -> Result<Option<(&str, Scenario)>> {
+        let Some(name) = &self.on else { return Ok(None) };
         if !journals::is_journal(&self.files[0]) {
             return Err("--on: a capture does not tell what each guest sent; a journal does".into());
         }
+        Ok(Some((name, shipped::load_played(name)?)))
+    }
+
+    /// The same where what guests sent is played on the arrays of a file.
+    fn play<'a>(
+        &'a self,
+        source: &'a Recorded,
+        files: &[PathBuf],
+        (name, on): (&str, &Scenario),
+    ) -> Result<OfHost<'a>> {
+        let Recorded { recording, facts } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let window = self.window(recording, facts, &settings);
         let window = tapes::whole_samples(recording, window, f64::from(self.commands));
-        let (_, scenario) = shipped::load(on, &[])?;
-        let tapes = Tapes::read(files, on, window)?;
+        let tapes = Tapes::read(files, name, window)?;
         let mut readings = Vec::new();
         for &waits in tapes.readings() {
-            let mut today = scenario.clone();
+            let mut today = on.clone();
             tapes.put(&mut today, waits)?;
             let mut after = today.clone();
             self.set.iter().try_for_each(|line| after.set_line(line))?;
