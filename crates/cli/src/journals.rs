@@ -66,6 +66,22 @@ pub(crate) fn replay<L: Look>(
     })
 }
 
+/// The same without what is called as a segment in a directory and is none, which keeps nobody from the journals
+/// beside it: it is told, and whether there is any.
+pub(crate) fn true_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, bool)> {
+    // One that goes on may be cut as early as before its first byte.
+    let goes_on = |path: &Path| {
+        path.to_str().and_then(journal::of_file).is_some_and(|(_, number)| number > 0)
+            && File::open(path).is_ok_and(journal::may_be_journal)
+    };
+    let may_be = |path: &PathBuf| named.contains(path) || is_journal(path) || goes_on(path);
+    let (files, others): (Vec<_>, Vec<_>) = files(named)?.into_iter().partition(may_be);
+    for other in &others {
+        say(&clean(&format!("{}: it is no journal, and left out", other.display())));
+    }
+    Ok((files, !others.is_empty()))
+}
+
 /// What is named, and what directories have, in the order of names: that of segments.
 pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -164,7 +180,7 @@ pub(crate) fn recorded(
     if !esxcli.is_empty() {
         return Err("--esxcli: a journal says itself what esxcli would".into());
     }
-    let files = files(named)?;
+    let (files, _) = true_files(named)?;
     let sources = record(&files)?;
     say(&format!(
         "replayed to the same, and taken as esxtop would have recorded it every \

@@ -353,6 +353,18 @@ fn what_is_called_as_a_journal_and_is_none_keeps_nobody_from_those_beside_it() {
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.out.ends_with("identical, bit for bit: outputs and counters\n"), "{said:?}");
     assert_eq!(said.err, format!("{}: it is no journal, and left out\n", other.display()));
+    // A segment of which the daemon was killed before it had a byte is none of those.
+    let empty = directory.path().join("b-000001.journal");
+    std::fs::write(&empty, "").unwrap();
+    std::fs::rename(&journal, directory.path().join("b-000000.journal")).unwrap();
+    std::fs::remove_file(&other).unwrap();
+    let said = kavg(&["replay", folder]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    std::fs::write(&other, "a journal of a filesystem\n").unwrap();
+    let said = kavg(&["diagnose", folder]);
+    assert!(
+        said.err.starts_with(&format!("{}: it is no journal, and left out\n", other.display()))
+    );
     let said = kavg(&["replay", folder, other.to_str().unwrap()]);
     assert_eq!((said.code, said.out.as_str()), (2, ""), "who names it means it");
 }

@@ -108,8 +108,10 @@ fn in_a_line(text: &str) -> String {
 /// # Errors
 /// What it refuses, or why the line is none, in one line.
 pub fn read_answer(line: &[u8]) -> Result<Said, String> {
-    let answer: Answer =
-        serde_json::from_slice(line).map_err(|error| in_a_line(&error.to_string()))?;
+    let answer: Answer = serde_json::from_slice(line).map_err(|error| {
+        let why = in_a_line(&error.to_string());
+        format!("what answers there is no control socket of kavg's: {why}")
+    })?;
     match answer.said {
         Said::Error(line) => Err(in_a_line(&line)),
         Said::State(state) if !state.is_whole() => {

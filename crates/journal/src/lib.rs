@@ -58,6 +58,12 @@ pub fn is_journal(mut file: impl Read) -> bool {
     file.read_exact(&mut head).is_ok() && head == *MAGIC
 }
 
+/// Whether it may be one that was cut, as early as before its first byte.
+pub fn may_be_journal(mut file: impl Read) -> bool {
+    let mut head = [0; MAGIC.len()];
+    frame::read_up_to(&mut file, &mut head).is_ok_and(|filled| MAGIC.starts_with(&head[..filled]))
+}
+
 /// What a journal begins with.
 const MAGIC: &[u8; 8] = b"KAVGJRNL";
 /// The version of the format, which is the byte after it.

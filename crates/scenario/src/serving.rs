@@ -14,6 +14,8 @@ use crate::{
 
 /// The largest virtual disk: NBD counts bytes in 63 bits, and 1 PiB is more than any datastore has.
 const SIZE_MAX: u64 = 1 << 50;
+/// The same of one in memory, whose table of contents is as large as 2 GiB then.
+const MEMORY_MAX: u64 = 8 << 40;
 /// CPUs that a host may name: what the kernel's own sets of them have room for.
 const CPUS_MAX: u32 = 1024;
 
@@ -179,7 +181,15 @@ pub(crate) fn image(
             if let Some(node) = table.get("image").or_else(|| table.get("format")) {
                 return Err(node.error("it goes with `backend = \"file\"` of the datastore"));
             }
-            if kind == StoreKind::Null { Backend::Null } else { Backend::Memory }
+            let too_large = table.get("size").filter(|_| size > Some(MEMORY_MAX));
+            match (kind, too_large) {
+                (StoreKind::Null, _) => Backend::Null,
+                (_, None) => Backend::Memory,
+                (_, Some(node)) => {
+                    let message = format!("a disk in memory has at most {}t", MEMORY_MAX >> 40);
+                    return Err(node.error(&message));
+                }
+            }
         }
     };
     Ok(Some(Image {

@@ -431,7 +431,7 @@ fn gives_up(keys: &[Key], vm: &str, rows: &[SimulatedRow]) -> Option<String> {
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.
-pub(crate) fn row(
+fn row(
     key: &Key,
     index: usize,
     (rounding, asked): (f64, Asked<'_>),

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use counters::Counter;
+use diagnose::SimulatedRow;
 use levels::Measured;
 use scenario::Scenario;
 
 use crate::{
     Answer, Calibration, Error, Question, Verdict,
-    answer::{self, MATCHES, leave_out_what_is_missed, no_model, row, told, worst},
-    question::Asked,
-    run,
+    answer::{self, MATCHES, Run, leave_out_what_is_missed, no_model, told, worst},
+    run::{self, Figure, Key},
     scope::{self, chosen, devices, samples_in},
-    unmoved::none,
+    unmoved::{RUN, none},
 };
 
 /// What a played host begins without.
@@ -60,7 +61,7 @@ pub fn played(
     let today = readings.iter().map(|of| figures(&of.today)).collect::<Result<_, _>>()?;
     let after = readings.iter().map(|of| figures(&of.after)).collect::<Result<_, _>>()?;
     let (keys, runs) = answer::comparable(keys, today, after);
-    let miss = |run: &&answer::Run| worst(&keys, &run.today);
+    let miss = |run: &&Run| worst(&keys, &run.today);
     let closest = runs.iter().min_by(|a, b| miss(a).0.total_cmp(&miss(b).0));
     let best = closest.ok_or_else(|| Error::new("there is nothing to simulate"))?;
     let (apart, at) = miss(&best);
@@ -71,10 +72,8 @@ pub fn played(
     } else {
         // That one reading gives today says nothing against the others: a guest that is played at its times does so
         // whatever it would have done.
-        let all: Vec<_> = runs.iter().collect();
-        let asked = Asked { is_of_depth: true, ..Asked::default() };
         let each = keys.iter().enumerate();
-        let rows = each.map(|(index, key)| row(key, index, (0.0, asked), best, &all)).collect();
+        let rows = each.map(|(index, key)| row(key, index, best, &runs)).collect();
         let (mut simulated, verdict) = told(&keys, (None, None, false), rows, doubts);
         leave_out_what_is_missed(&keys, &mut simulated);
         (simulated, verdict)
@@ -87,4 +86,26 @@ pub fn played(
         devices: Vec::new(),
     };
     Ok(Answer { verdict, simulated, calibration })
+}
+
+/// A counter before and after, as all readings have it: what was recorded with the change of the simulated one, and that
+/// one as it is, for what a limit gives does not follow what there was.
+fn row(key: &Key, index: usize, best: &Run, runs: &[Run]) -> SimulatedRow {
+    let after = |run: &Run| {
+        let (today, Figure { mean, ends }) = (run.today[index].mean, run.after[index]);
+        let is_like = |captured: &f64| today > 0.0 && (today / captured - 1.0).abs() <= MATCHES;
+        let scaled = key.captured.filter(is_like).map(|captured| captured * mean / today);
+        if key.is(Counter::DeviceQDepth) { ends } else { [scaled.unwrap_or(mean), mean] }
+    };
+    let margin = if key.is(Counter::DeviceQDepth) { 0.0 } else { RUN };
+    let all = || runs.iter().flat_map(|run| after(run));
+    SimulatedRow {
+        object: key.object.clone(),
+        counter: key.name,
+        unit: key.unit,
+        captured: key.captured,
+        today: best.today[index].mean,
+        low: all().fold(f64::INFINITY, f64::min) * (1.0 - margin),
+        high: all().fold(f64::NEG_INFINITY, f64::max) * (1.0 + margin),
+    }
 }

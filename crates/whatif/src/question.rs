@@ -102,7 +102,7 @@ pub fn by_numbers(settings: Vec<Setting>) -> Result<Vec<Setting>, Error> {
 }
 
 /// What is asked, as far as the laws go that hold of any array.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     /// All that is set.
     pub(crate) settings: &'a [Setting],

@@ -9,8 +9,7 @@ use journal::{Hole, Report};
 use crate::{
     Result, journals,
     output::Outputs,
-    talk::say,
-    text::{clean, seconds, whole},
+    text::{seconds, whole},
 };
 
 /// Feed journals back in virtual time and compare outputs and counters bit for bit
@@ -32,18 +31,11 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let is_one = |file: &PathBuf| self.journals.contains(file) || journals::is_journal(file);
-        let (files, others): (Vec<_>, Vec<_>) =
-            journals::files(&self.journals)?.into_iter().partition(is_one);
+        let (files, has_others) = journals::true_files(&self.journals)?;
         Outputs::print(&files)?;
-        let mut exit = ExitCode::SUCCESS;
-        // One foreign file keeps nobody from the journals beside it, and is no success.
-        for other in &others {
-            say(&clean(&format!("{}: it is no journal, and left out", other.display())));
-            exit = ExitCode::from(2);
-        }
+        let mut exit = ExitCode::from(if has_others { 2 } else { 0 });
         for (report, ()) in &journals::replay(&files, || ())? {
-            if report.difference.is_some() && others.is_empty() {
+            if report.difference.is_some() && !has_others {
                 exit = ExitCode::from(1);
             }
             tell(report, out)?;
