@@ -98,7 +98,7 @@ fn row(key: &Key, index: usize, best: &Run, runs: &[Run]) -> SimulatedRow {
         if key.is(Counter::DeviceQDepth) { ends } else { [scaled.unwrap_or(mean), mean] }
     };
     let margin = if key.is(Counter::DeviceQDepth) { 0.0 } else { RUN };
-    let all = || runs.iter().flat_map(|run| after(run));
+    let all = || runs.iter().flat_map(after);
     SimulatedRow {
         object: key.object.clone(),
         counter: key.name,
