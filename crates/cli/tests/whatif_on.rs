@@ -93,7 +93,7 @@ fn truth(run: &Value, kind: &str, name: &str, counter: &str) -> f64 {
 }
 
 /// What one run differs by from another, as a part of it: exponential times, and some ten thousand commands.
-const CHANCE: f64 = 0.03;
+const CHANCE: f64 = 0.02;
 
 fn holds(answer: &Value, (object, counter): (&str, &str), truth: f64, what: &str) {
     let [low, high] = range(answer, object, counter);
@@ -101,7 +101,7 @@ fn holds(answer: &Value, (object, counter): (&str, &str), truth: f64, what: &str
     assert!(is_in, "{what}: {counter} of {object} is {truth}, and {low} to {high} was said");
 }
 
-/// Over guests that wait, that pause, and that send at rates, each under seeds of its own.
+/// Over guests that wait, that pause, and that send at rates, each under the same seeds.
 #[test]
 fn what_the_guests_do_is_in_the_range() {
     let guests = [
@@ -110,10 +110,10 @@ fn what_the_guests_do_is_in_the_range() {
         ("rate = 1500\narrival = \"poisson\"\noutstanding = 64", false),
         ("rate = 1500\narrival = \"fixed\"\noutstanding = 64", false),
     ];
-    for (guest, (workload, is_sure)) in guests.into_iter().enumerate() {
+    for (workload, is_sure) in guests {
         let site = Site::new(&host(workload));
         let file = site.path("host.toml");
-        for seed in (1..=20).filter(|seed| seed % guests.len() as u64 == guest as u64) {
+        for seed in 1..=20 {
             let what = format!("{workload}, seed {seed}");
             let answer = site.ask(&site.journal(seed), DEEPER);
             let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
