@@ -1,7 +1,7 @@
 //! What guests sent over a stretch of time, as journals have it, put on the disks of the file that their hosts were
 //! run or served from: the load is the recorded one then, and the arrays are those of the file.
 
-use std::{collections::BTreeMap, mem, path::PathBuf};
+use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
 use counters::{Counter, DeviceId, HostSnapshot, Kind, MILLISECOND, Time, VdiskId, VmId};
 use engine::{Engine, HostConfig, Input, Output, Request};
@@ -29,9 +29,9 @@ pub(crate) struct Tapes {
     disks: usize,
     /// Requests of theirs.
     requests: usize,
-    /// By host and virtual disk, and whether the guest surely waits for its answers.
+    /// By host and virtual disk.
     #[serde(skip)]
-    sent: BTreeMap<(String, String), (Sent, bool)>,
+    guests: BTreeMap<(String, String), Guest>,
     #[serde(skip)]
     settings: Vec<Settings>,
     /// When it begins, by the clock of the journal.
@@ -40,6 +40,15 @@ pub(crate) struct Tapes {
     /// Whether a part of the stretch is missing.
     #[serde(skip)]
     has_hole: bool,
+}
+
+/// What a guest sent to a virtual disk.
+struct Guest {
+    requests: Arc<[Taped]>,
+    /// The most that were outstanding.
+    threads: u32,
+    /// Whether it surely waits for its answers.
+    waits: bool,
 }
 
 /// What a host was set to, by a component of it.
@@ -142,24 +151,23 @@ impl Tapes {
                 settings.push(load.settings);
             }
         }
-        let pausing = |(name, mut sent): (_, Sent)| {
+        let guest = |(name, mut sent): (_, Sent)| {
             sent.pauses();
-            let waits = sent.surely_waits(span_ns);
-            (name, (sent, waits))
+            let (threads, waits) = (sent.most, sent.surely_waits(span_ns));
+            (name, Guest { requests: sent.requests.into(), threads, waits })
         };
-        let sent: BTreeMap<_, _> = sent.into_iter().map(pausing).collect();
-        let (disks, requests) = (sent.len(), sent.values().map(|of| of.0.requests.len()).sum());
-        match disks {
-            0 => Err("no guest sent anything in this window: there is nothing to play".into()),
-            _ => {
-                Ok(Self { on: on.into(), span_ns, disks, requests, sent, settings, from, has_hole })
-            }
+        let guests: BTreeMap<_, _> = sent.into_iter().map(guest).collect();
+        if guests.is_empty() {
+            return Err("no guest sent anything in this window: there is nothing to play".into());
         }
+        let (on, disks) = (on.to_owned(), guests.len());
+        let requests = guests.values().map(|guest| guest.requests.len()).sum();
+        Ok(Self { on, span_ns, disks, requests, guests, settings, from, has_hole })
     }
 
     /// What guests may do when their answers take another time: whether all wait for them.
     pub(crate) fn readings(&self) -> &[bool] {
-        if self.sent.values().all(|of| of.1) { &[true] } else { &[true, false] }
+        if self.guests.values().all(|guest| guest.waits) { &[true] } else { &[true, false] }
     }
 
     /// What it is, in a sentence.
@@ -174,8 +182,8 @@ impl Tapes {
 
     /// What the answer rests on, in sentences.
     pub(crate) fn doubts(&self) -> Vec<String> {
-        let unsure = self.sent.iter().filter(|(_, of)| !of.1).map(|((_, disk), _)| disk.as_str());
-        let unsure = unsure.collect::<Vec<_>>().join(", ");
+        let unsure = self.guests.iter().filter(|(_, guest)| !guest.waits);
+        let unsure = unsure.map(|((_, disk), _)| disk.as_str()).collect::<Vec<_>>().join(", ");
         let each = [
             (
                 !unsure.is_empty(),
@@ -218,7 +226,7 @@ impl Tapes {
                 settings.put(host, names);
             }
         }
-        for ((host, disk), (sent, surely)) in &self.sent {
+        for ((host, disk), guest) in &self.guests {
             let mut hosts = scenario.hosts.iter().map(|known| &known.config.name);
             let index = hosts.position(|known| known == host);
             let index = index.ok_or_else(|| lacks(format!("host `{host}`")))?;
@@ -226,8 +234,8 @@ impl Tapes {
             let id = names[index].get(disk).copied();
             let id = id.ok_or_else(|| lacks(format!("virtual disk `{disk}`")))?;
             config.vms[config.vdisks[id].vm.index()].powered_on = true;
-            let threads = (waits || *surely).then_some(sent.most);
-            let requests = sent.requests.as_slice().into();
+            let threads = (waits || guest.waits).then_some(guest.threads);
+            let requests = Arc::clone(&guest.requests);
             scenario.workloads.push(Workload {
                 name: disk.clone(),
                 host: index,
