@@ -101,7 +101,14 @@ struct Collector {
 
 /// The whole samples of a window, from the first on, that have no more than so many commands, or the first: begin and
 /// end.
-pub(crate) fn whole_samples(recording: &Measured, (from, to): (i64, i64), most: f64) -> (i64, i64) {
+///
+/// # Errors
+/// One line, when there is none.
+pub(crate) fn whole_samples(
+    recording: &Measured,
+    (from, to): (i64, i64),
+    most: f64,
+) -> Result<(i64, i64)> {
     let of_kind = |kind| recording.of_kind(kind).map(|(id, _)| id);
     let ids = of_kind(Kind::Device).chain(of_kind(Kind::NfsVolume));
     let columns: Vec<_> = ids.map(|id| Column::of(recording, id, Counter::Commands)).collect();
@@ -119,7 +126,7 @@ pub(crate) fn whole_samples(recording: &Measured, (from, to): (i64, i64), most: 
         }
         found = Some((begin, at));
     }
-    found.unwrap_or((from, to))
+    found.ok_or_else(|| format!("{}: no whole sample is in the window", recording.host).into())
 }
 
 impl Tapes {
@@ -148,7 +155,11 @@ impl Tapes {
                         sent.entry(name).or_insert_with(Sent::default).join(of);
                     }
                 }
-                settings.push(load.settings);
+                // Who began within the stretch says nothing of its first instant, unless nobody else does.
+                let is_told = |known: &Settings| known.config.name == config.name;
+                if collector.stretch.before_ns == 0 || !settings.iter().any(is_told) {
+                    settings.push(load.settings);
+                }
             }
         }
         let guest = |(name, mut sent): (_, Sent)| {

@@ -222,7 +222,7 @@ fn what_cannot_be_played_is_refused_in_a_line() {
                 "--to",
                 "01/01/2020 00:00:01",
             ],
-            "no sample ends in the window",
+            "no whole sample is in the window",
         ),
     ];
     for (arguments, expected) in refused {

@@ -215,7 +215,7 @@ impl Whatif {
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let window = self.window(recording, facts, &settings);
-        let window = tapes::whole_samples(recording, window, f64::from(self.commands));
+        let window = tapes::whole_samples(recording, window, f64::from(self.commands))?;
         let tapes = Tapes::read(files, name, window)?;
         let mut readings = Vec::new();
         for &waits in tapes.readings() {
