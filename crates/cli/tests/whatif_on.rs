@@ -161,10 +161,12 @@ fn what_comes_at_times_of_its_own_may_wait_without_end() {
     std::fs::write(site.path("host.toml"), served).unwrap();
     let answer = site.ask(&journal, "a: DiskLimitIOPerSecond 300");
     let [low, high] = range(&answer, "a", "GAVG/cmd");
-    // 64 at 300 a second would take 213 ms; played are as many as were seen, and all that come.
-    assert!(low < 213.0 && high > 1000.0, "{answer}");
+    // The 64 that the application has at most take 213 ms at 300 a second. Played are as many as were seen, and all that
+    // come: these fill the ring of 256, which takes 853 ms.
+    assert!(low < 213.0 && high > 850.0, "{answer}");
+    // What is simulated today may be a twentieth off, and what is said after is by as much.
     let [low, high] = range(&answer, "a", "CMDS/s");
-    assert!(low > 285.0 && high < 309.0, "{answer}");
+    assert!(low > 285.0 && high < 315.0, "{answer}");
 }
 
 /// A limit, shares: what no capture tells.
