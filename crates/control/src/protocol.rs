@@ -147,6 +147,8 @@ mod tests {
 
     #[test]
     fn what_a_daemon_says_cannot_steer_a_terminal() {
+        let refusal = read_answer(b"NBDMAGIC").unwrap_err();
+        assert!(refusal.starts_with("what answers there is no control socket"), "{refusal}");
         let refusal = read_answer(&line(Said::Error("no\u{1b}[2J\n".into()))).unwrap_err();
         assert_eq!(refusal, "no [2J ");
     }

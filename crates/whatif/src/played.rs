@@ -11,7 +11,7 @@ use scenario::Scenario;
 use crate::{
     Answer, Calibration, Error, Question, Verdict,
     answer::{self, MATCHES, Run, leave_out_what_is_missed, no_model, told, worst},
-    run::{self, Figure, Key},
+    run::{self, Figure, Key, STILL},
     scope::{self, chosen, devices, samples_in},
     unmoved::{RUN, none},
 };
@@ -51,8 +51,12 @@ pub fn played(
     let vms: BTreeSet<&str> = tenants.map(|tenant| tenant.vm.as_str()).collect();
     let names: Vec<_> = vms.into_iter().map(|vm| (vm.to_owned(), vm.to_owned())).collect();
     let mut keys = run::keys(recording, &devices, &names, &window);
-    // It is the same load: chance has no part in what becomes of it.
-    keys.iter_mut().for_each(|key| key.chance = 0.0);
+    // It is the same load: chance has no part in what becomes of it, but for when a depth goes from one value to
+    // the other.
+    for key in &mut keys {
+        let moves = key.captured.is_some_and(|depth| (depth - depth.round()).abs() > STILL);
+        key.chance = if key.is(Counter::DeviceQDepth) && moves { 1.0 } else { 0.0 };
+    }
     let figures = |scenario: &Scenario| {
         let named = |host: &scenario::Host| host.config.name == recording.host;
         let host = scenario.hosts.iter().position(named).unwrap_or_default();

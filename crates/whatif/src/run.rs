@@ -20,6 +20,9 @@ const VMS_MAX: usize = 12;
 /// Part of all commands from which a VM is shown: who sends few may lose most.
 const PART: f64 = 0.001;
 
+/// What the mean of a depth that stands still is away from it, for its arithmetic.
+pub(crate) const STILL: f64 = 1e-6;
+
 /// Counters of a device, with the names and units of their rows.
 const OF_DEVICE: [(Counter, &str, &str); 7] = [
     (Counter::Commands, "CMDS/s", "1/s"),
@@ -356,8 +359,6 @@ pub(crate) fn figures(scenario: &Scenario, host: usize, keys: &[Key]) -> Result<
         let device = names.iter().position(|device| device.name == key.simulated)?;
         view.limits.devices.get(device)
     };
-    /// What the mean of a depth that stands still is away from it, for its arithmetic.
-    const STILL: f64 = 1e-6;
     let figure = |key: &Key| {
         let mean = figure(&view.recording, key)?;
         let ends = match depths(key).filter(|_| key.is(Counter::DeviceQDepth)) {
