@@ -144,6 +144,12 @@ impl Read for Counted<'_> {
     }
 }
 
+/// The name of a virtual disk's row, by its place.
+pub(crate) fn disk_name(config: &HostConfig, id: usize) -> String {
+    let disk = &config.vdisks[id];
+    format!("{}:{}", config.vms[disk.vm.index()].name, disk.name)
+}
+
 /// What was recorded of a host, as a capture would have it.
 #[derive(Debug)]
 pub(crate) struct Recorded {
@@ -327,8 +333,8 @@ impl OfHost {
         let mut nothing = HostSnapshot::default();
         Engine::new(config).snapshot(Time::ZERO, &mut nothing);
         let sampler = Sampler::new(inventory, epoch_ms, Arc::new(nothing));
-        let limited = config.vdisks.iter().map(|disk| Limited {
-            name: format!("{}:{}", config.vms[disk.vm.index()].name, disk.name),
+        let limited = config.vdisks.iter().enumerate().map(|(id, disk)| Limited {
+            name: disk_name(config, id),
             world: (disk.vm.0.into(), disk.device.0.into()),
             iops: disk.allocation.limit_iops,
             policy: None,

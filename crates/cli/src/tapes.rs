@@ -12,7 +12,11 @@ use model::{Tape, Taped, WorkloadConfig};
 use scenario::{Host, Scenario, Window, Workload};
 use serde::Serialize;
 
-use crate::{Result, journals, text::whole};
+use crate::{
+    Result,
+    journals::{self, disk_name},
+    text::whole,
+};
 
 /// The part of the stretch that is played before it counts: so many of it are the whole.
 const WARMUP: u64 = 10;
@@ -451,11 +455,6 @@ impl Sent {
 /// The virtual disks of a host by name.
 fn disks(config: &HostConfig) -> BTreeMap<String, usize> {
     (0..config.vdisks.len()).map(|id| (disk_name(config, id), id)).collect()
-}
-
-fn disk_name(config: &HostConfig, id: usize) -> String {
-    let disk = &config.vdisks[id];
-    format!("{}:{}", config.vms[disk.vm.index()].name, disk.name)
 }
 
 impl Settings {

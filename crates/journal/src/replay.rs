@@ -5,7 +5,7 @@ use std::io::Read;
 
 use counters::{HostSnapshot, Time};
 use engine::{
-    Engine, HostConfig, Input, Output, Part, Request,
+    Engine, HostConfig, Input, Part, Request,
     codec::{Bytes, Choice, Damage, Field, Payload, take_code},
 };
 
@@ -67,8 +67,8 @@ enum Step {
     Differs(Difference),
 }
 
-/// Who hears of an output, and of the time of the input that it followed.
-type Told<'a> = &'a mut dyn FnMut(Time, &Output);
+/// The number of a host, and who hears of its outputs.
+type Told<'a> = (usize, &'a mut dyn Look);
 
 /// A host of it.
 struct Host {
@@ -228,10 +228,12 @@ impl Replay {
                     check_input(self.now, &input)?;
                     let host = self.hosts.get_mut(self.host);
                     let host = host.ok_or(Damage("a host that the journal does not have"))?;
-                    let mut told = |at, output: &Output| look.output(self.host, at, output);
                     if above > 0
-                        && let Some(difference) =
-                            host.compare(above, u16::from_le_bytes(from.fixed()?), &mut told)
+                        && let Some(difference) = host.compare(
+                            above,
+                            u16::from_le_bytes(from.fixed()?),
+                            (self.host, look),
+                        )
                     {
                         return Ok(Step::Differs(difference));
                     }
@@ -263,8 +265,7 @@ impl Replay {
         look: &mut dyn Look,
     ) -> Result<Option<Difference>, Damage> {
         for (index, host) in self.hosts.iter_mut().enumerate() {
-            let mut told = |at, output: &Output| look.output(index, at, output);
-            if let Some(difference) = host.compare_rest(Outputs::take(from)?, &mut told) {
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?, (index, look)) {
                 return Ok(Some(difference));
             }
         }
@@ -278,8 +279,7 @@ impl Replay {
         look: &mut dyn Look,
     ) -> Result<Option<Difference>, Damage> {
         for (index, host) in self.hosts.iter_mut().enumerate() {
-            let mut told = |at, output: &Output| look.output(index, at, output);
-            if let Some(difference) = host.compare_rest(Outputs::take(from)?, &mut told) {
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?, (index, look)) {
                 return Ok(Some(difference));
             }
             let mut counters = HostSnapshot::default();
@@ -360,7 +360,7 @@ impl Host {
         &mut self,
         (recorded, most): (u64, u64),
         is_same: impl FnOnce(Outputs) -> bool,
-        told: Told<'_>,
+        (index, look): Told<'_>,
     ) -> Option<Difference> {
         let before = self.outputs.count;
         let at = self.last.map_or(Time::ZERO, |(at, _)| at);
@@ -370,7 +370,7 @@ impl Host {
         {
             self.outputs.add(&output);
             self.compared += 1;
-            told(at, &output);
+            look.output(index, at, &output);
             last = Some(output);
         }
         if is_same(self.outputs) {

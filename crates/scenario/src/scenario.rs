@@ -141,13 +141,7 @@ impl Scenario {
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn set_line(&mut self, Line { host, settings }: &Line) -> Result<(), Error> {
-        let known: Vec<_> = self.hosts.iter().enumerate().collect();
-        let knobs = resolve::on_hosts(host.as_deref(), settings, &known);
-        let put = knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs));
-        put.map_err(|message| {
-            let lines: Vec<_> = settings.iter().map(Setting::to_string).collect();
-            Error::new(format!("`{}`: {message}", lines.join("`, `")))
-        })
+        self.set_on(0..self.hosts.len(), host.as_deref(), settings)
     }
 
     /// The same for a setting, on every host that has what it is about.
@@ -155,7 +149,7 @@ impl Scenario {
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Error> {
-        self.apply_on(0..self.hosts.len(), setting)
+        self.set_on(0..self.hosts.len(), None, slice::from_ref(setting))
     }
 
     /// Makes every device queue of every host so deep: the driver's depth per device and DSNRO, as
@@ -166,18 +160,26 @@ impl Scenario {
     pub fn set_device_depth(&mut self, depth: u32) -> Result<(), Error> {
         for index in 0..self.hosts.len() {
             for setting in depth_settings(&self.hosts[index].config, depth) {
-                self.apply_on(index..index + 1, &setting)?;
+                self.set_on(index..index + 1, None, slice::from_ref(&setting))?;
             }
         }
         Ok(())
     }
 
-    fn apply_on(&mut self, hosts: Range<usize>, setting: &Setting) -> Result<(), Error> {
-        let refuse = |message: String| Error::new(format!("`{setting}`: {message}"));
-        let meant: Vec<_> = hosts.map(|index| (index, &self.hosts[index])).collect();
-        let settings = slice::from_ref(setting);
-        let knobs = resolve::on_hosts(None, settings, &meant);
-        knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs)).map_err(refuse)
+    /// Sets on those of some hosts that `prefix` names, or on each that has what is set.
+    fn set_on(
+        &mut self,
+        hosts: Range<usize>,
+        prefix: Option<&str>,
+        settings: &[Setting],
+    ) -> Result<(), Error> {
+        let known: Vec<_> = hosts.map(|index| (index, &self.hosts[index])).collect();
+        let knobs = resolve::on_hosts(prefix, settings, &known);
+        let put = knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs));
+        put.map_err(|message| {
+            let lines: Vec<_> = settings.iter().map(Setting::to_string).collect();
+            Error::new(format!("`{}`: {message}", lines.join("`, `")))
+        })
     }
 }
 
