@@ -81,7 +81,7 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
         recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
     let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
     for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
-        let Some(&id) = disks.get(host.disk_name(disk).as_str()) else { continue };
+        let Some(&id) = disks.get(host.config.disk_name(disk).as_str()) else { continue };
         let writes = penalty(&scenario.arrays[target.array].config);
         let front = &scenario.arrays[target.array].config.front;
         let (missed, of_tier) = (front.missed(), front.of_tier());
@@ -346,7 +346,7 @@ pub(crate) fn short_of_units(
         let rows = recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (&*disk.name, id));
         let rows: BTreeMap<&str, _> = rows.collect();
         for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
-            let name = host.disk_name(disk);
+            let name = host.config.disk_name(disk);
             let volume = scenario.arrays[target.array].config.volumes.get(target.volume as usize);
             let qos = volume.and_then(|volume| volume.qos.as_ref());
             let (Some(&id), Some(qos)) = (rows.get(&*name), qos) else { continue };

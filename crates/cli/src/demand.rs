@@ -39,8 +39,7 @@ pub(crate) fn unmet(scenario: &Scenario, outcome: &Outcome, index: usize) -> Vec
         // Where a guest has a block layer, or flash answers, nothing says what was served.
         let is_plain = of.blocks[id.index()].is_none() && !of.flash_caches.contains_key(&id);
         let config = &of.config;
-        let disk = &config.vdisks[id.index()];
-        let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
+        let name = config.disk_name(id);
         let view = outcome.windows[index].get(host)?;
         let recording = &view.recording;
         let row = *rows.get(host)?.get(name.as_str())?;

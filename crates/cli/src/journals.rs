@@ -15,6 +15,7 @@ use std::{
 use capture::merge;
 use counters::{
     DeviceId, DeviceKind, HostSnapshot, Recording, SECOND, SHORTEST_INTERVAL_S, Sampler, Time,
+    VdiskId,
 };
 use diagnose::Facts;
 use engine::{Engine, HostConfig, Input};
@@ -142,12 +143,6 @@ impl Read for Counted<'_> {
         (self.told)(read as u64);
         Ok(read)
     }
-}
-
-/// The name of a virtual disk's row, by its place.
-pub(crate) fn disk_name(config: &HostConfig, id: usize) -> String {
-    let disk = &config.vdisks[id];
-    format!("{}:{}", config.vms[disk.vm.index()].name, disk.name)
 }
 
 /// What was recorded of a host, as a capture would have it.
@@ -334,7 +329,7 @@ impl OfHost {
         Engine::new(config).snapshot(Time::ZERO, &mut nothing);
         let sampler = Sampler::new(inventory, epoch_ms, Arc::new(nothing));
         let limited = config.vdisks.iter().enumerate().map(|(id, disk)| Limited {
-            name: disk_name(config, id),
+            name: config.disk_name(VdiskId::new(id)),
             world: (disk.vm.0.into(), disk.device.0.into()),
             iops: disk.allocation.limit_iops,
             policy: None,

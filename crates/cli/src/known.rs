@@ -12,7 +12,7 @@ use diagnose::{
     ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LimitFacts,
     LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
 };
-use engine::{AdapterConfig, DepthMode, DeviceConfig, PathAccess, SchedPolicy, VdiskConfig};
+use engine::{AdapterConfig, DepthMode, DeviceConfig, PathAccess, SchedPolicy};
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Transport};
 use levels::{Flow, Measured, mean};
 use model::{ArrayUse, Controllers, Mix, PolicyWait};
@@ -279,9 +279,8 @@ impl Known<'_> {
     fn facts(&self) -> Facts {
         let config = &self.host.config;
         let devices = config.devices.iter().zip(0..);
-        let named =
-            |disk: &VdiskConfig| format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
-        let vdisks = || config.vdisks.iter().zip(0..).map(|(disk, id)| (named(disk), VdiskId(id)));
+        let disks = (0..config.vdisks.len()).map(VdiskId::new);
+        let vdisks = || disks.clone().map(|id| (config.disk_name(id), id));
         let adapters = config.adapters.iter();
         let option = |wanted| advanced_by(self.scenario, self.index, self.window, wanted);
         Facts {

@@ -81,7 +81,7 @@ pub(crate) fn text(report: &Report, line: &LogLine) -> String {
         Logged::Event(event) => in_words(*event, &report.scenario.hosts[line.host].config),
         Logged::Copied { from, to, end } => {
             let host = &report.scenario.hosts[line.host];
-            let disk = host.disk_name(*from);
+            let disk = host.config.disk_name(*from);
             let to = host.datastores[host.config.vdisks[to.index()].device.index()].join(", ");
             match end {
                 CopyEnd::Copied(nanos) => {

@@ -221,9 +221,8 @@ impl<'a> Rows<'a> {
         let mut rings: BTreeMap<usize, Vec<Queue>> = BTreeMap::new();
         for (index, disk) in config.vdisks.iter().enumerate() {
             let vm = &config.vms[disk.vm.index()].name;
-            let Some(id) = self.id(Kind::VirtualDisk, &format!("{vm}:{}", disk.name)) else {
-                continue;
-            };
+            let name = config.disk_name(VdiskId::new(index));
+            let Some(id) = self.id(Kind::VirtualDisk, &name) else { continue };
             let (depth, ring) = self.view.limits.vdisks[index];
             let (flow, ms) = (self.flow(id), self.value(id, Counter::GuestWait));
             let (Some(iops), Some(mib_per_s)) = (flow.rate(0), flow.mib_per_s(0)) else {

@@ -12,11 +12,7 @@ use model::{Tape, Taped, WorkloadConfig};
 use scenario::{Host, Scenario, Window, Workload};
 use serde::Serialize;
 
-use crate::{
-    Result,
-    journals::{self, disk_name},
-    text::whole,
-};
+use crate::{Result, journals, text::whole};
 
 /// The part of the stretch that is played before it counts: so many of it are the whole.
 const WARMUP: u64 = 10;
@@ -155,7 +151,7 @@ impl Tapes {
                 let config = &load.settings.config;
                 for (id, of) in load.disks.into_iter().enumerate() {
                     if !of.requests.is_empty() {
-                        let name = (config.name.clone(), disk_name(config, id));
+                        let name = (config.name.clone(), config.disk_name(VdiskId::new(id)));
                         sent.entry(name).or_insert_with(Sent::default).join(of);
                     }
                 }
@@ -454,7 +450,7 @@ impl Sent {
 
 /// The virtual disks of a host by name.
 fn disks(config: &HostConfig) -> BTreeMap<String, usize> {
-    (0..config.vdisks.len()).map(|id| (disk_name(config, id), id)).collect()
+    (0..config.vdisks.len()).map(|id| (config.disk_name(VdiskId::new(id)), id)).collect()
 }
 
 impl Settings {
@@ -462,7 +458,7 @@ impl Settings {
     fn put(&self, host: &mut Host, names: &BTreeMap<String, usize>) {
         let (was, config) = (&self.config, &mut host.config);
         for id in 0..was.vdisks.len() {
-            let Some(same) = names.get(&disk_name(was, id)) else { continue };
+            let Some(same) = names.get(&was.disk_name(VdiskId::new(id))) else { continue };
             let (was, disk) = (&was.vdisks[id], &mut config.vdisks[*same]);
             (disk.allocation, disk.depth) = (was.allocation, was.depth);
             config.vscsi[disk.vscsi.index()].depth = self.config.vscsi[was.vscsi.index()].depth;
@@ -503,7 +499,7 @@ impl Settings {
             }
             TargetId::Vdisk(id) => {
                 was.vdisks.get(id.index())?;
-                *id = VdiskId::new(*names.get(&disk_name(was, id.index()))?);
+                *id = VdiskId::new(*names.get(&was.disk_name(*id))?);
             }
             TargetId::Host => {}
         }

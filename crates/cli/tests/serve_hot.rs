@@ -13,6 +13,7 @@ mod nbd;
 use std::{
     fs::{self, File},
     io::Read,
+    os::unix::net::UnixStream,
     path::Path,
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
@@ -228,6 +229,30 @@ fn a_socket_that_somebody_removed_is_made_again() {
     assert!(said.starts_with(", and cannot be made again: a file is there"), "{said}");
     daemon.stop();
     assert_eq!(fs::read_to_string(site.socket()).unwrap(), "mine");
+}
+
+#[test]
+fn sockets_of_disks_and_of_control_are_made_again_too() {
+    let shape = Shape { rings: 1, entries: 64, data: MIB as u32, parts: 1 };
+    let own = "[vm.b.disk.\"scsi0:0\"]\n";
+    let disks = DISKS.replace(own, &format!("{own}vhost_user = \"b\"\n"));
+    let site = Site::new(&disks);
+    let mut daemon = site.serve(2, &["--control", "c"]);
+    let before = Disk::connect(&site.path("b"), Wish::all(shape)).expect("it is let in");
+    for _ in 0..2 {
+        for socket in ["b", "c"] {
+            fs::remove_file(site.path(socket)).unwrap();
+            let said = reload(&site, &mut daemon, &disks, &format!("{socket} was removed"));
+            assert_eq!(said, ", and is made again");
+            UnixStream::connect(site.path(socket)).expect("somebody listens");
+        }
+    }
+    drop(before);
+    let mut after = Disk::connect(&site.path("b"), Wish::all(shape)).expect("it is let in there");
+    assert_eq!(after.bytes().unwrap(), 8 * MIB);
+    drop(after);
+    daemon.stop();
+    assert!(!site.path("b").exists() && !site.path("c").exists(), "they go with the daemon");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What a host is made of, before the engine is built from it. Every vector is indexed by the id
 //! of its noun; whoever fills it has checked that ids name something.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::ops::RangeInclusive;
 
 use counters::{
     AdapterId, AdapterInfo, Controller, DeviceId, DeviceInfo, DeviceKind, Inventory, PathInfo,
-    VdiskInfo, VmId, VmInfo, VscsiId,
+    VdiskId, VdiskInfo, VmId, VmInfo, VscsiId,
 };
 
 use knobs::{Advanced, Allocation, Driver, PathPolicy, Transport, Version};
@@ -213,6 +213,13 @@ pub enum ThrottleMode {
 }
 
 impl HostConfig {
+    /// A virtual disk by its VM and its name there, as its row is called.
+    #[must_use]
+    pub fn disk_name(&self, vdisk: VdiskId) -> String {
+        let disk = &self.vdisks[vdisk.index()];
+        format!("{}:{}", self.vms[disk.vm.index()].name, disk.name)
+    }
+
     /// Who is who on this host.
     #[must_use]
     pub fn inventory(&self) -> Inventory {

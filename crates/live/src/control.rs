@@ -7,7 +7,10 @@
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::Shutdown,
-    os::unix::net::UnixStream,
+    os::{
+        fd::AsRawFd,
+        unix::net::{UnixListener, UnixStream},
+    },
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -16,6 +19,8 @@ use std::{
 
 use control::{Answer, Ask, Done, LINE_MAX, Layout, PathState, Row, Said, VERSION, What, read_ask};
 use counters::Sampler;
+use nix::sys::socket::{self as system, shutdown};
+use scenario::Sockets;
 
 use crate::{
     counted::Counted,
@@ -36,10 +41,43 @@ struct Talk {
     samplers: Vec<Option<(Arc<Counted>, Sampler)>>,
 }
 
+/// A socket at which who asks is answered.
+#[derive(Debug)]
+pub(crate) struct Served {
+    file: SocketFile,
+    listener: UnixListener,
+    hosts: Shared,
+    seats: Seats,
+}
+
 /// Answers who asks at a socket, as long as the process lives.
-pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<SocketFile> {
+pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<Served> {
     let (file, listener) = socket::bind(path)?;
-    let seats = Arc::new(Mutex::new(Vec::new()));
+    let seats = Seats::default();
+    accept(listener.try_clone()?, &hosts, &seats)?;
+    Ok(Served { file, listener, hosts, seats })
+}
+
+impl Served {
+    /// Makes the socket anew if somebody has removed its file; a line then.
+    pub(crate) fn renew(&mut self) -> Option<String> {
+        if self.file.is_there() {
+            return None;
+        }
+        let path = self.file.path().to_path_buf();
+        Some(socket::renew(&path, &Sockets::default(), |file, listener| {
+            accept(listener.try_clone()?, &self.hosts, &self.seats)?;
+            // Its thread sees that nobody can come there any more.
+            let _ = shutdown(self.listener.as_raw_fd(), system::Shutdown::Both);
+            (self.file, self.listener) = (file, listener);
+            Ok(())
+        }))
+    }
+}
+
+/// A thread for who comes.
+fn accept(listener: UnixListener, hosts: &Shared, seats: &Seats) -> io::Result<()> {
+    let (hosts, seats) = (Arc::clone(hosts), Arc::clone(seats));
     let accept = move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let Some(seat) = Seat::take(&seats, &stream, Instant::now()) else { continue };
@@ -48,14 +86,14 @@ pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<SocketFile> {
             drop(thread::Builder::new().name("control".into()).spawn(talk));
         }
     };
-    thread::Builder::new().name("control".into()).spawn(accept)?;
-    Ok(file)
+    thread::Builder::new().name("control".into()).spawn(accept).map(drop)
 }
 
 /// Clients that are connected.
 type Seats = Arc<Mutex<Vec<Arc<Seated>>>>;
 
 /// One of them.
+#[derive(Debug)]
 struct Seated {
     stream: UnixStream,
     /// When it has asked last.

@@ -49,7 +49,7 @@ use crate::{
     record::Record,
     served::{Opened, Part, Seen, Served},
     settings::Settings,
-    socket::{self, SocketFile},
+    socket,
     vhost::Device,
 };
 
@@ -142,7 +142,7 @@ pub struct Daemon {
     /// By host where its disks are found by NBD.
     addresses: Vec<Vec<Address>>,
     hosts: Option<Shared>,
-    control: Option<SocketFile>,
+    control: Option<control::Served>,
     /// Images that were made, until it has begun.
     made: Vec<Made>,
     /// The disks, in the order of the file; after a change those that are new.
@@ -279,6 +279,8 @@ impl Daemon {
         let places = exports.iter().map(|(host, export)| place(export, &self.addresses[*host]));
         (self.places, self.notes) = (places.collect(), notes);
         self.notes.extend(renewed(&mut self.listening, &new.hosts));
+        self.notes.extend(lock(hosts).renew_sockets());
+        self.notes.extend(self.control.as_mut().and_then(control::Served::renew));
         Ok(())
     }
 
@@ -390,12 +392,8 @@ fn listen(
 fn renewed(listening: &mut [Listening], hosts: &[Host]) -> Vec<String> {
     let renew = |(listening, host): (&mut Listening, &Host)| {
         let path = listening.removed()?;
-        let renewed = listening.renew(&path).map_err(|error| error.to_string());
-        let name = path.display();
-        Some(match renewed.and_then(|()| socket::share(&path, &host.sockets)) {
-            Ok(()) => format!("{name} was removed, and is made again"),
-            Err(error) => format!("{name} was removed, and cannot be made again: {error}"),
-        })
+        let take = |file, listener| listening.renew(file, listener);
+        Some(socket::renew(&path, &host.sockets, take))
     };
     listening.iter_mut().zip(hosts).filter_map(renew).collect()
 }

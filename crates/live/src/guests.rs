@@ -1,6 +1,8 @@
 //! Who asks for I/O of a component: clients and disks of virtual machines, each with a key that is never
 //! another's.
 
+use std::os::unix::net::UnixListener;
+
 use counters::{Status, VdiskId};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
@@ -8,6 +10,7 @@ use crate::{
     buffer::Buffers,
     export::{Asked, Extent},
     nbd::{Arrived, Connection},
+    socket::SocketFile,
     vhost::Device,
 };
 
@@ -64,6 +67,24 @@ impl Guests {
         if device.open(key, 1 << KEY_BITS, epoll).is_ok() {
             let vdisk = device.vdisk();
             self.places[place] = Some(Guest { key, vdisk, front: Front::Vhost(device) });
+        }
+    }
+
+    /// A disk that virtual machines see has its socket anew.
+    pub(crate) fn renew(
+        &mut self,
+        vdisk: VdiskId,
+        file: SocketFile,
+        listener: UnixListener,
+        epoll: &Epoll,
+    ) {
+        let device = self.on(vdisk).find_map(|guest| match &mut guest.front {
+            Front::Vhost(device) => Some(device),
+            Front::Nbd(..) => None,
+        });
+        if let Some(device) = device {
+            // Where it cannot be waited for it goes, and is missing at the next look.
+            let _ = device.renew(file, listener, epoll);
         }
     }
 

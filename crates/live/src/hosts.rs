@@ -22,6 +22,7 @@ use crate::{
     mailbox::Letter,
     reload::{Changes, Readings, same_hosts, turned},
     settings::{Kept, Settings},
+    socket,
 };
 
 /// Hosts at work.
@@ -209,6 +210,26 @@ impl Hosts {
             self.hosts[place] = hosted;
         }
         Ok(changed)
+    }
+
+    /// Makes the sockets of disks anew that have one of their own and whose files somebody has removed; a line each.
+    pub(crate) fn renew_sockets(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (Hosted { counted, .. }, host) in self.hosts.iter().zip(&self.scenario.hosts) {
+            for export in &counted.exports {
+                let Some(path) =
+                    export.socket.as_ref().filter(|path| path.symlink_metadata().is_err())
+                else {
+                    continue;
+                };
+                let mailbox = &counted.mailboxes[export.component];
+                notes.push(socket::renew(path, &host.sockets, |file, listener| {
+                    mailbox.send(Letter::Socket(export.vdisk, file, listener));
+                    Ok(())
+                }));
+            }
+        }
+        notes
     }
 
     /// Keeps what stands of what was set at work.

@@ -294,6 +294,9 @@ impl Machine {
                     }
                 }
                 Letter::Disk(device) => self.hands.guests.seat_device(device, &self.epoll),
+                Letter::Socket(vdisk, file, listener) => {
+                    self.hands.guests.renew(vdisk, file, listener, &self.epoll);
+                }
                 Letter::Returned(returned) => {
                     let (job, result) = *returned;
                     self.hands.resume(job, result);

@@ -4,7 +4,10 @@
 use std::{
     collections::VecDeque,
     io,
-    os::fd::{AsFd, BorrowedFd},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixListener,
+    },
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
 };
 
@@ -13,7 +16,9 @@ use counters::{HostSnapshot, VdiskId};
 use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{export::Extent, nbd::Arrived, vhost::Device, vscsi, work::Returned};
+use crate::{
+    export::Extent, nbd::Arrived, socket::SocketFile, vhost::Device, vscsi, work::Returned,
+};
 
 /// What is read of a component, or of a host.
 #[derive(Debug, Default)]
@@ -30,6 +35,8 @@ pub(crate) enum Letter {
     Guest(Box<Arrived>),
     /// One of its disks is to be served to virtual machines.
     Disk(Box<Device>),
+    /// The socket of such a disk, whose file somebody had removed, made anew.
+    Socket(VdiskId, SocketFile, UnixListener),
     /// A call was made.
     Returned(Box<Returned>),
     /// An answer about holes; none where it could not be found out.

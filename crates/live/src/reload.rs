@@ -321,9 +321,9 @@ fn assigned(new: &Host, origins: &[Option<usize>], was: &Components) -> Result<C
         load[component] += 1;
         match running[found.vdisks[disk]] {
             Some((other, beside)) if other != component => {
-                let name = |disk: usize| disk_name(&new.config, disk);
+                let name = |disk| new.config.disk_name(VdiskId::new(disk));
                 return Err(refusal(&format!(
-                    "{} and {} are served by two threads, and by the new file they would be by one, \
+                    "disk `{}` and disk `{}` are served by two threads, and by the new file they would be by one, \
                      which",
                     name(beside),
                     name(disk)
@@ -345,11 +345,6 @@ fn assigned(new: &Host, origins: &[Option<usize>], was: &Components) -> Result<C
         paths: map(found.paths),
         adapters: map(found.adapters),
     })
-}
-
-fn disk_name(config: &HostConfig, id: usize) -> String {
-    let disk = &config.vdisks[id];
-    format!("disk `{}:{}`", config.vms[disk.vm.index()].name, disk.name)
 }
 
 /// An array that is emulated in front of a disk stays as it is.
@@ -472,7 +467,8 @@ fn check_images(readings: &Readings<'_>, origins: &[Option<usize>]) -> Result<()
         let (Some(was), Some(image)) = (was, &new.images[disk]) else { continue };
         check_image(was, image).map_err(|key| {
             let what = refusal(&format!("`{key}`"));
-            format!("{file}:{}: {}: {what}", image.line, disk_name(&new.config, disk))
+            let name = new.config.disk_name(VdiskId::new(disk));
+            format!("{file}:{}: disk `{name}`: {what}", image.line)
         })?;
     }
     Ok(())

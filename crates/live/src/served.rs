@@ -156,8 +156,7 @@ impl Opened {
 impl Seen<'_> {
     /// The name of a disk.
     pub(crate) fn name(&self, disk: usize) -> String {
-        let config = &self.host.config.vdisks[disk];
-        format!("{}:{}", self.host.config.vms[config.vm.index()].name, config.name)
+        self.host.config.disk_name(VdiskId::new(disk))
     }
 
     /// A line that says what is wrong with a disk.

@@ -67,6 +67,21 @@ pub(crate) fn bind(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
     listener.map(|listener| (SocketFile::of(path), listener))
 }
 
+/// Binds a socket anew whose file somebody has removed, and hands it to who accepts there; a line that says how
+/// it went.
+pub(crate) fn renew(
+    path: &Path,
+    sockets: &Sockets,
+    take: impl FnOnce(SocketFile, UnixListener) -> io::Result<()>,
+) -> String {
+    let bound = bind(path).and_then(|(file, listener)| take(file, listener));
+    let name = path.display();
+    match bound.map_err(|error| error.to_string()).and_then(|()| share(path, sockets)) {
+        Ok(()) => format!("{name} was removed, and is made again"),
+        Err(error) => format!("{name} was removed, and cannot be made again: {error}"),
+    }
+}
+
 /// Lets those open a socket whom the file says.
 ///
 /// # Errors

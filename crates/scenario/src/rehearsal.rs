@@ -8,13 +8,6 @@ use knobs::Knob;
 use crate::{Action, DownBy, Host};
 
 impl Host {
-    /// A virtual disk by its VM and its name there.
-    #[must_use]
-    pub fn disk_name(&self, vdisk: VdiskId) -> String {
-        let disk = &self.config.vdisks[vdisk.index()];
-        format!("{}:{}", self.config.vms[disk.vm.index()].name, disk.name)
-    }
-
     /// What the engine says no to, with the names of the host.
     #[must_use]
     pub fn refusal(&self, error: &Error) -> String {
@@ -24,7 +17,7 @@ impl Host {
             "device" => config.devices[id].name.clone(),
             "path" => config.paths[id].name.clone(),
             "virtual machine" => config.vms[id].name.clone(),
-            "virtual disk" => self.disk_name(VdiskId::new(id)),
+            "virtual disk" => config.disk_name(VdiskId::new(id)),
             _ => id.to_string(),
         };
         match error {

@@ -232,8 +232,7 @@ impl<W: Watch> Machine<'_, W> {
         if is_there && !is_copied {
             return true;
         }
-        let config = &self.scenario.hosts[here.index];
-        let name = config.disk_name(disk);
+        let name = self.scenario.hosts[here.index].config.disk_name(disk);
         let state = if is_there { "is being copied" } else { "is not there" };
         self.log(host, at, Logged::Refused(format!("virtual disk `{name}` {state}")));
         false

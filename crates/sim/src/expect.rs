@@ -69,9 +69,7 @@ fn entity<'a>(scenario: &'a Scenario, subject: &Subject) -> (usize, Kind, Cow<'a
             (host, Kind::Vm, config(host).vms[vm.index()].name.as_str().into())
         }
         Subject::Vdisk { host, vdisk } => {
-            let disk = &config(host).vdisks[vdisk.index()];
-            let vm = &config(host).vms[disk.vm.index()].name;
-            (host, Kind::VirtualDisk, format!("{vm}:{}", disk.name).into())
+            (host, Kind::VirtualDisk, config(host).disk_name(vdisk).into())
         }
         Subject::Device { host, device } => {
             let (kind, name) = device_row(config(host), device);

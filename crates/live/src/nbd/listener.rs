@@ -178,9 +178,8 @@ impl Listening {
         removed.map(|file| file.path().to_path_buf())
     }
 
-    /// Makes the Unix socket anew, at this path.
-    pub(crate) fn renew(&mut self, path: &Path) -> io::Result<()> {
-        let (file, listener) = socket::bind(path)?;
+    /// This takes the place of the Unix socket.
+    pub(crate) fn renew(&mut self, file: SocketFile, listener: UnixListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         self.file = Some(file);
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);

@@ -48,7 +48,7 @@ const KICKS: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Device {
     export: Export,
-    _file: SocketFile,
+    file: SocketFile,
     listener: UnixListener,
     /// What it is known by.
     key: u64,
@@ -115,7 +115,7 @@ impl Device {
         listener.set_nonblocking(true)?;
         Ok(Self {
             export,
-            _file: file,
+            file,
             listener,
             key: 0,
             step: 0,
@@ -142,8 +142,24 @@ impl Device {
     /// Waits for front ends. What is waited for has this key, and `step` more for each next thing.
     pub(crate) fn open(&mut self, key: u64, step: u64, epoll: &Epoll) -> io::Result<()> {
         (self.key, self.step) = (key, step);
-        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, key);
+        self.await_guests(epoll)
+    }
+
+    fn await_guests(&self, epoll: &Epoll) -> io::Result<()> {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, self.key);
         Ok(epoll.add(&self.listener, event)?)
+    }
+
+    /// Its socket was made anew, and it waits there. Who is connected stays so.
+    pub(crate) fn renew(
+        &mut self,
+        file: SocketFile,
+        listener: UnixListener,
+        epoll: &Epoll,
+    ) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        (self.file, self.listener) = (file, listener);
+        self.await_guests(epoll)
     }
 
     const fn kicks<'a>(&self, epoll: &'a Epoll) -> Kicks<'a> {
