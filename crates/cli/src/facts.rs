@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use control::HostState;
-use diagnose::{Facts, LimitFacts, PathFacts};
+use diagnose::{DeviceFacts, Facts, LimitFacts, PathFacts};
+use engine::DeviceLimits;
 use knobs::{Driver, Query, Version};
 
 use crate::{Result, esxcli};
@@ -41,12 +42,44 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
 /// Adds what a daemon tells of the time between two of its states: the IOPS limits, and how often arrays took no more.
 pub(crate) fn add_what_was(facts: &mut Facts, [before, after]: [&HostState; 2]) {
     for device in &after.devices {
-        let was = before.devices.iter().find(|was| was.name == device.name);
-        let was = was.map_or(0, |was| was.totals.refusals);
         let known = facts.devices.entry(device.name.clone()).or_default();
-        known.refusals = Some(device.totals.refusals.saturating_sub(was));
+        let was = before.devices.iter().find(|was| was.name == device.name);
+        let refused = was.map_or(0, |was| was.totals.refusals);
+        known.refusals = Some(device.totals.refusals.saturating_sub(refused));
+        if let Some(was) = was.filter(|_| !device.is_nfs) {
+            known.max_queue_depth = lasting(was.max_queue_depth, device.max_queue_depth);
+            known.max_queue_depth_at_end = changed(was.max_queue_depth, device.max_queue_depth);
+            known.dsnro = lasting(was.dsnro, device.dsnro);
+            known.dsnro_at_end = changed(was.dsnro, device.dsnro);
+        }
     }
     facts.limits = Arc::new(lowest(limits(after), limits(before)));
+}
+
+/// What is known of a device, with its depths as they were at the beginning and at the end of what is judged.
+pub(crate) fn with_depths(
+    known: DeviceFacts,
+    before: &DeviceLimits,
+    after: &DeviceLimits,
+) -> DeviceFacts {
+    DeviceFacts {
+        max_queue_depth: lasting(before.max_queue_depth, after.max_queue_depth),
+        max_queue_depth_at_end: changed(before.max_queue_depth, after.max_queue_depth),
+        driver_depth: lasting(before.driver_depth, after.driver_depth),
+        dsnro: lasting(before.dsnro, after.dsnro),
+        dsnro_at_end: changed(before.dsnro, after.dsnro),
+        ..known
+    }
+}
+
+/// A limit that is the same at both ends of what is judged.
+pub(crate) fn lasting(before: u32, after: u32) -> Option<u32> {
+    (before == after).then_some(after)
+}
+
+/// A limit at the end of what is judged that was another one at its beginning.
+fn changed(before: u32, after: u32) -> Option<u32> {
+    (before != after).then_some(after)
 }
 
 /// The IOPS limits that are in force, each with the lowest that there was.

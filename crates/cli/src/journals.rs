@@ -3,6 +3,7 @@
 
 use counters::sorted::sort;
 use std::{
+    collections::BTreeMap,
     error::Error,
     fmt::Display,
     fs::{self, File},
@@ -18,7 +19,7 @@ use counters::{
     VdiskId,
 };
 use diagnose::Facts;
-use engine::{Engine, HostConfig, Input};
+use engine::{DeviceLimits, Engine, HostConfig, Input};
 use journal::{Look, Replay, Report};
 use knobs::Knob;
 use levels::Measured;
@@ -153,6 +154,17 @@ pub(crate) struct Recorded {
     pub(crate) facts: Facts,
 }
 
+impl Recorded {
+    /// With the depths that there were at its end, for who asks what comes after.
+    pub(crate) fn by_end(mut self) -> Self {
+        for known in self.facts.devices.values_mut() {
+            known.max_queue_depth = known.max_queue_depth_at_end.take().or(known.max_queue_depth);
+            known.dsnro = known.dsnro_at_end.take().or(known.dsnro);
+        }
+        self
+    }
+}
+
 /// What there is of each host in captures or in journals, with what esxcli says of those, and the files that
 /// say so.
 ///
@@ -227,6 +239,7 @@ fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
 /// What there is of a component; nothing of one that did nothing then.
 fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
     let mut facts = Facts::default();
+    let mut depths = BTreeMap::new();
     let mut recordings = Vec::new();
     for host in hosts {
         if host.is_full() {
@@ -237,10 +250,17 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
             );
         }
         facts.esxi_version = Some(host.config.version);
+        for (name, (first, last)) in host.depths {
+            depths.entry(name).or_insert((first, last)).1 = last;
+        }
         facts.devices.extend(host.facts.devices);
         let [now, lowest] = host.limits.map(|disks| in_force(facts.esxi_version, &disks));
         Arc::make_mut(&mut facts.limits).extend(facts::lowest(now, lowest));
         recordings.push(host.recording);
+    }
+    for (name, (first, last)) in depths {
+        let known = facts.devices.remove(&name).unwrap_or_default();
+        facts.devices.insert(name, facts::with_depths(known, &first, &last));
     }
     let span =
         |recording: &Recording| Some((*recording.times_ms.first()?, *recording.times_ms.last()?));
@@ -280,6 +300,8 @@ struct OfHost {
     /// From when on it had parts of which nobody knows the name.
     changed: Option<Time>,
     facts: Facts,
+    /// The depths of its devices, at its first row and at its last.
+    depths: BTreeMap<String, (DeviceLimits, DeviceLimits)>,
     /// The limits of its virtual disks as they are, and the lowest of each.
     limits: [Vec<Limited>; 2],
     /// By device how often the array had refused a command when it began.
@@ -297,7 +319,10 @@ impl Look for Recorder {
         }
         for (host, (_, engine)) in self.hosts.iter_mut().zip(hosts) {
             engine.snapshot(at, &mut host.last);
-            host.refused = host.last.devices.iter().map(|device| device.queue_full).collect();
+            // Behind a hole it goes on from what it was before that.
+            if host.refused.is_empty() {
+                host.refused = host.last.devices.iter().map(|device| device.queue_full).collect();
+            }
             host.due = at + ROW_NS;
             host.check(at);
         }
@@ -347,6 +372,7 @@ impl OfHost {
             due: Time::NEVER,
             changed: None,
             facts: Facts::default(),
+            depths: BTreeMap::new(),
         }
     }
 
@@ -389,9 +415,9 @@ impl OfHost {
             let Some(limits) = engine.device_limits(DeviceId::new(id)) else { continue };
             if device.kind != DeviceKind::Nfs {
                 let known = self.facts.devices.entry(device.name.clone()).or_default();
-                known.max_queue_depth = Some(limits.max_queue_depth);
-                known.driver_depth = Some(limits.driver_depth);
-                known.dsnro = Some(limits.dsnro);
+                let sample_size = known.queue_full_sample_size.unwrap_or_default();
+                known.queue_full_sample_size = Some(limits.queue_full_sample_size.max(sample_size));
+                self.depths.entry(device.name.clone()).or_insert((limits, limits)).1 = limits;
                 let before = self.refused.get(id).copied().unwrap_or_default();
                 known.refusals = Some(self.last.devices[id].queue_full.saturating_sub(before));
                 known.sioc = Some(known.sioc == Some(true) || limits.congestion_us.is_some());
@@ -557,7 +583,10 @@ datastore = "d"
         assert_eq!(recorded.recording.host, "esx");
         let (name, facts) = recorded.facts.devices.iter().next().unwrap();
         assert!(recorded.recording.find(Kind::Device, name).is_some());
-        assert_eq!((facts.dsnro, facts.driver_depth), (Some(7), Some(64)));
+        assert_eq!((facts.dsnro, facts.dsnro_at_end), (None, Some(7)));
+        assert_eq!((facts.max_queue_depth, facts.driver_depth), (Some(64), Some(64)));
+        assert_eq!(facts.queue_full_sample_size, Some(0), "nothing throttles");
+        assert_eq!(recorded.by_end().facts.devices.values().next().unwrap().dsnro, Some(7));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::{
     asks::{asks, costs, outstanding_most},
     course::Course,
     demand,
+    facts::{lasting, with_depths},
     host_links::HostLinks,
     switch_links::SwitchLinks,
 };
@@ -360,12 +361,7 @@ impl Known<'_> {
                 ..controlled
             };
         }
-        DeviceFacts {
-            max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
-            max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
-            driver_depth: lasting(before.driver_depth, limits.driver_depth),
-            dsnro: lasting(before.dsnro, limits.dsnro),
-            dsnro_at_end: changed(before.dsnro, limits.dsnro),
+        let known = DeviceFacts {
             has_own_dsnro: Some(device.dsnro.is_some() || self.course.own_dsnro.contains(&id)),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             is_flash: false,
@@ -392,7 +388,8 @@ impl Known<'_> {
             ended_ms: self.course.ended.get(&id).cloned().unwrap_or_default(),
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
-        }
+        };
+        with_depths(known, before, limits)
     }
 
     /// The array of a device, to which time on links belongs as the size of the device's commands has it, and time in a
@@ -638,14 +635,4 @@ pub(crate) fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
 fn stores_of(host: &Host, disk: VdiskId) -> impl Iterator<Item = &str> {
     let device = host.config.vdisks[disk.index()].device;
     host.datastores[device.index()].iter().map(String::as_str)
-}
-
-/// A limit that is the same at both ends of a window.
-fn lasting(before: u32, after: u32) -> Option<u32> {
-    (before == after).then_some(after)
-}
-
-/// A limit at the end of a window that has another one at its beginning.
-fn changed(before: u32, after: u32) -> Option<u32> {
-    (before != after).then_some(after)
 }

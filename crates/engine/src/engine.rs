@@ -34,6 +34,8 @@ pub struct DeviceLimits {
     pub is_competing: bool,
     /// The limit in force (DQLEN).
     pub dqlen: u32,
+    /// Queue Full Sample Size, the host's where it has none of its own: above 0, adaptive throttling is on.
+    pub queue_full_sample_size: u32,
     /// The congestion threshold in microseconds, where Storage I/O Control may lower it.
     pub congestion_us: Option<u32>,
 }
@@ -158,6 +160,7 @@ impl Engine {
             dsnro: device.dsnro,
             is_competing: device.competition.is_competing,
             dqlen: device.counters.depth,
+            queue_full_sample_size: device.throttle.sample_size(),
             congestion_us: device.control().map(Sioc::threshold_us),
         })
     }

@@ -47,6 +47,11 @@ impl Throttle {
         self.sample_size != 0
     }
 
+    /// Queue Full Sample Size.
+    pub(crate) const fn sample_size(&self) -> u32 {
+        self.sample_size
+    }
+
     /// Changes the two numbers of this device; a sample size of 0 leaves it to the host's.
     pub(crate) const fn set(&mut self, sample_size: u32, threshold: u32) {
         *self = Self { sample_size, threshold, is_own: sample_size > 0, ..Self::new(self.mode) };

@@ -13,7 +13,8 @@ use sim::Source;
 use crate::{
     Result, captures, facts,
     given::Given,
-    journals, json,
+    journals::{self, Recorded},
+    json,
     output::Outputs,
     remedy::{self, Case, Found, Ranking, candidates},
     report::{self, Report},
@@ -171,7 +172,7 @@ impl Remedy {
         let (hosts, _) = journals::recorded(&[PathBuf::from(&self.source)], &self.esxcli)?;
         let (good, bad) = (self.good.as_deref(), self.bad.as_deref());
         let (mut nothing, mut refusal) = (None, None);
-        for mut host in hosts {
+        for mut host in hosts.into_iter().map(Recorded::by_end) {
             facts::add_names(&mut host.facts, &self.names)?;
             match wait_for("simulating", || remedy::find(host, good, bad)) {
                 Ok(something @ Found::Something(..)) => return Ok(something),

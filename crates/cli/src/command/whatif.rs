@@ -124,6 +124,7 @@ impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let on = self.on()?;
         let (sources, files) = journals::recorded(&self.files, &self.esxcli)?;
+        let sources: Vec<_> = sources.into_iter().map(Recorded::by_end).collect();
         let histograms = self.histograms()?;
         let told = self.esxcli.iter().map(|file| &file.path);
         let mut claimed = Outputs::beside(files.iter().chain(told).chain(&self.vscsistats));
