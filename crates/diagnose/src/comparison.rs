@@ -86,11 +86,11 @@ pub enum Trend {
     Better,
     /// It rose, and not because there is more to do.
     Worse,
-    /// It moved by less than the noise of the samples, or by next to nothing.
+    /// It moved by less than the noise of the samples and is not half or twice what it was, or by next to nothing.
     Same,
     /// It moved as it would with the load alone: the load differs as much.
     LoadDiffers,
-    /// One side has too few samples, or no commands.
+    /// One side has too few samples, or no commands, or they are too uneven to tell what is far apart from chance.
     Unknown,
 }
 

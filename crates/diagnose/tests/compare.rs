@@ -135,6 +135,18 @@ fn the_load_decides_whether_latency_may_be_compared() {
 }
 
 #[test]
+fn what_is_far_apart_in_uneven_samples_is_not_the_same() {
+    let now_and_then = |sample| Load { davg: if sample % 8 == 0 { 8.0 } else { 0.3 }, ..LOAD };
+    let after = host("esx01", 3_600, 24, &[(DEVICE, "sql01", &now_and_then)]);
+    let comparison = compared(&[steady("esx01", 0, LOAD)], &[after]);
+    let device = &comparison.hosts[0].objects[0];
+    assert_eq!(device.trend, Trend::Unknown, "{}", device.sentence);
+    let expected =
+        "was 0.5 and is 1.26 ms, on samples too few or too uneven to tell that from chance";
+    assert!(device.sentence.contains(expected), "{}", device.sentence);
+}
+
+#[test]
 fn a_wait_that_only_moved_to_the_array_is_told_so() {
     let comparison = before_after(FULL, Load { davg: 4.8, kavg: 0.0, depth: 128.0, ..FULL });
     assert!(

@@ -18,6 +18,8 @@ const ALIKE_PERCENT: f64 = 10.0;
 const ALIKE_POINTS: f64 = 10.0;
 /// A latency that moved by less, in percent, is the same, however sure the difference is.
 const MATERIAL_PERCENT: f64 = 5.0;
+/// Latencies that are as many times apart are not the same, however uneven the samples are.
+const FAR: f64 = 2.0;
 
 /// How the load moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,12 @@ impl Figure {
         let is_much = self.change_percent.is_none_or(|percent| percent.abs() >= MATERIAL_PERCENT);
         is_much.then_some(change)
     }
+
+    /// Whether its two sides are far apart.
+    fn is_far(&self) -> bool {
+        let sides = self.before.zip(self.after);
+        sides.is_some_and(|(before, after)| before.max(after) >= FAR * before.min(after))
+    }
 }
 
 /// Fills in the trend of an object and its sentence from its figures.
@@ -59,6 +67,7 @@ fn trend(object: &ObjectChange, load: Load) -> Trend {
     let may_be_the_load = |expected: bool| expected || load.other;
     match gavg.moved() {
         _ if gavg.beyond_noise.is_none() => Trend::Unknown,
+        None if gavg.beyond_noise == Some(false) && gavg.is_far() => Trend::Unknown,
         None => Trend::Same,
         Some(change) if change < 0.0 && may_be_the_load(load.lighter) => Trend::LoadDiffers,
         Some(change) if change > 0.0 && may_be_the_load(load.heavier) => Trend::LoadDiffers,
@@ -105,7 +114,9 @@ fn sentence(object: &ObjectChange, load: Load) -> String {
         (Trend::Same, _) => format!("is the same ({was} and {is} ms"),
         (_, Some(change)) if change < 0.0 => format!("fell from {was} to {is} ms"),
         (_, Some(_)) => format!("rose from {was} to {is} ms"),
-        _ => format!("was {was} and is {is} ms, on too few samples to tell that from chance"),
+        _ => format!(
+            "was {was} and is {is} ms, on samples too few or too uneven to tell that from chance"
+        ),
     };
     let parts = parts(object);
     let parts = match (object.trend, parts.is_empty()) {
