@@ -221,7 +221,6 @@ impl<'a> Rows<'a> {
         let mut rings: BTreeMap<usize, Vec<Queue>> = BTreeMap::new();
         for (index, disk) in config.vdisks.iter().enumerate() {
             let vm = &config.vms[disk.vm.index()].name;
-            let vm = &config.vms[disk.vm.index()].name;
             let name = config.disk_name(VdiskId::new(index));
             let Some(id) = self.id(Kind::VirtualDisk, &name) else { continue };
             let (depth, ring) = self.view.limits.vdisks[index];
