@@ -8,7 +8,8 @@ use std::{
 };
 
 use capture::{
-    Capture, FileReport, HostReport, Progress, ReadOptions, ReadReport, Stamps, Zone, write_esxtop,
+    Capture, FileReport, HostReport, Progress, ReadOptions, ReadReport, Stamps, Zone, parse_stamp,
+    write_esxtop,
 };
 use counters::Recording;
 use diagnose::steers;
@@ -20,6 +21,35 @@ use crate::{
     talk::{progress, say},
     text::{clean, counted, whole},
 };
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// An instant that is typed: as esxtop stamps its rows, or as kavg prints it (`2026-03-02 10:00:00`, with `T` and `Z`
+/// where one likes); in milliseconds since 1970, or since midnight where no day is told.
+///
+/// # Errors
+/// What is expected.
+pub(crate) fn instant(text: &str) -> std::result::Result<i64, String> {
+    let plain = text.trim_end_matches(" UTC").trim_end_matches('Z');
+    let turned = plain.split_once([' ', 'T']).and_then(|(date, time)| {
+        let (year, rest) = date.split_once('-')?;
+        let (month, day) = rest.split_once('-')?;
+        Some(format!("{month}/{day}/{year} {time}"))
+    });
+    let stamp = parse_stamp(turned.as_deref().unwrap_or(plain).as_bytes());
+    let expected = "expected YYYY-MM-DD HH:MM:SS or MM/DD/YYYY HH:MM:SS";
+    stamp.map(|(ms, _)| ms).ok_or_else(|| expected.into())
+}
+
+/// An instant in a recording: one without a day is of the recording's first day, or of the next where only that has
+/// it.
+pub(crate) fn instant_in(recording: &Recording, ms: i64) -> i64 {
+    let ends = recording.times_ms.first().copied().zip(recording.times_ms.last().copied());
+    let Some((first, last)) = ends.filter(|_| (0..DAY_MS).contains(&ms)) else { return ms };
+    let at = first - first.rem_euclid(DAY_MS) + ms;
+    if at < first && at + DAY_MS <= last { at + DAY_MS } else { at }
+}
 
 /// Reads what the diagnosis looks at, and no more, and tells what was damaged. A capture without a
 /// sample is refused.

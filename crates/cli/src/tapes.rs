@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
-use counters::{Counter, DeviceId, HostSnapshot, Kind, MILLISECOND, Time, VdiskId, VmId};
+use counters::{
+    Counter, DeviceId, HostSnapshot, Kind, MILLISECOND, Time, VdiskId, VmId, sorted::sort_by,
+};
 use engine::{Engine, HostConfig, Input, Output, Request};
 use journal::{Hole, Look};
 use knobs::{Effect, Knob, TargetId};
@@ -99,6 +101,36 @@ struct Collector {
     before: Vec<Load>,
 }
 
+/// The part of a window that has load, without the sample in which that begins and the one in which it ends: who
+/// competes with whom is another thing before all have begun.
+pub(crate) fn amid(recording: &Measured, (from, to): (i64, i64)) -> (i64, i64) {
+    /// With so much of what a sample has in the middle it has load.
+    const PART: f64 = 0.5;
+    let (times, rates) = (&recording.times_ms, rates(recording));
+    let inside = (0..times.len()).filter(|sample| times[*sample] > from && times[*sample] <= to);
+    let mut some: Vec<f64> =
+        inside.clone().map(|sample| rates[sample]).filter(|rate| *rate > 0.0).collect();
+    sort_by(&mut some, f64::total_cmp);
+    let least = some.get(some.len() / 2).map_or(0.0, |middle| PART * middle);
+    let loaded: Vec<usize> = inside.filter(|sample| rates[*sample] >= least).collect();
+    match loaded[..] {
+        [first, _, .., _, last] => (
+            if first > 0 { times[first] } else { from },
+            if last + 1 < times.len() { times[last - 1] } else { to },
+        ),
+        _ => (from, to),
+    }
+}
+
+/// The commands of a host a second, by sample.
+fn rates(recording: &Measured) -> Vec<f64> {
+    let of_kind = |kind| recording.of_kind(kind).map(|(id, _)| id);
+    let ids = of_kind(Kind::Device).chain(of_kind(Kind::NfsVolume));
+    let columns: Vec<_> = ids.map(|id| Column::of(recording, id, Counter::Commands)).collect();
+    let rate = |sample| columns.iter().filter_map(|column| column.at(sample)).sum();
+    (0..recording.times_ms.len()).map(rate).collect()
+}
+
 /// The whole samples of a window, from the first on, that have no more than so many commands, or the first: begin and
 /// end.
 ///
@@ -109,17 +141,14 @@ pub(crate) fn whole_samples(
     (from, to): (i64, i64),
     most: f64,
 ) -> Result<(i64, i64)> {
-    let of_kind = |kind| recording.of_kind(kind).map(|(id, _)| id);
-    let ids = of_kind(Kind::Device).chain(of_kind(Kind::NfsVolume));
-    let columns: Vec<_> = ids.map(|id| Column::of(recording, id, Counter::Commands)).collect();
+    let rates = rates(recording);
     let (mut commands, mut found) = (0.0, None);
     for (sample, two) in recording.times_ms.windows(2).enumerate() {
         let [before, at] = [two[0], two[1]];
         if before < from || at > to {
             continue;
         }
-        let rate: f64 = columns.iter().filter_map(|column| column.at(sample + 1)).sum();
-        commands += rate * (at - before) as f64 / 1000.0;
+        commands += rates[sample + 1] * (at - before) as f64 / 1000.0;
         let begin = found.map_or(before, |(begin, _)| begin);
         if found.is_some() && commands > most {
             break;

@@ -575,7 +575,7 @@ fn what_cannot_be_asked_has_one_clear_line() {
             &["--set", DEEPER, "--from", "01/01/2030 00:00:00", "--to", "01/02/2030 00:00:00"],
             "no sample",
         ),
-        (&["--set", DEEPER, "--from", "soon"], "expected MM/DD/YYYY HH:MM:SS"),
+        (&["--set", DEEPER, "--from", "soon"], "expected YYYY-MM-DD HH:MM:SS or MM/DD/YYYY"),
         (&[], "--set <LINE>"),
     ];
     for (arguments, expected) in cases {

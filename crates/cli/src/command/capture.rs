@@ -10,12 +10,14 @@ use std::{
     process::ExitCode,
 };
 
-use capture::{ReadOptions, parse_stamp, parse_vscsistats, read_output, record_command};
+use capture::{ReadOptions, parse_vscsistats, read_output, record_command};
 use clap::{Args, Subcommand};
 use counters::SECOND;
 
 use crate::{
-    Result, captures, contents,
+    Result,
+    captures::{self, instant},
+    contents,
     output::{Outputs, Pending},
 };
 
@@ -65,7 +67,7 @@ struct Cut {
     /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The first instant, in UTC, as `03/02/2026 10:00:00`
+    /// The first instant, in UTC, as `2026-03-02 10:00:00` or `03/02/2026 10:00:00`
     #[arg(long, value_name = "TIME", value_parser = instant)]
     from: Option<i64>,
     /// The last instant
@@ -127,11 +129,6 @@ struct Command {
     /// How many samples
     #[arg(long, value_name = "N", default_value = "720")]
     samples: NonZeroU32,
-}
-
-fn instant(text: &str) -> std::result::Result<i64, String> {
-    let stamp = parse_stamp(text.as_bytes());
-    stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
 }
 
 fn whole_seconds(text: &str) -> std::result::Result<u32, String> {

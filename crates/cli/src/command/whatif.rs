@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, by_numbers, played};
-use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
+use capture::{VscsiHistogram, parse_vscsistats, read_output};
 use clap::{Args, ValueHint::FilePath};
 use counters::Kind;
 use diagnose::{Facts, SimulatedRow};
@@ -13,7 +13,8 @@ use scenario::Scenario;
 use serde::Serialize;
 
 use crate::{
-    Result, captures,
+    Result,
+    captures::{self, instant, instant_in},
     given::Given,
     journals::{self, Recorded},
     json,
@@ -55,8 +56,8 @@ pub(crate) struct Whatif {
     /// several are one change together, in force after the reboots they need
     #[arg(long, value_name = "LINE", required_unless_present = "scenario")]
     set: Vec<Line>,
-    /// The first instant of what is simulated, in UTC, as `03/02/2026 10:00:00` [default: the worst
-    /// finding's window]
+    /// The first instant of what is simulated, in UTC, as `2026-03-02 10:00:00`, `03/02/2026 10:00:00` or, of its first
+    /// day, `10:00:00` [default: the worst finding's window]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     from: Option<i64>,
     /// The last instant
@@ -96,11 +97,6 @@ pub(crate) struct Whatif {
     /// Print the answer and the calibration as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn instant(text: &str) -> std::result::Result<i64, String> {
-    let stamp = parse_stamp(text.as_bytes());
-    stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
 }
 
 /// What is printed as JSON.
@@ -215,7 +211,10 @@ impl Whatif {
         let Recorded { recording, facts } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
-        let window = self.window(recording, facts, &settings);
+        let window = match (self.from, self.to) {
+            (None, None) => tapes::amid(recording, self.window(recording, facts, &settings)),
+            _ => self.window(recording, facts, &settings),
+        };
         let window = tapes::whole_samples(recording, window, f64::from(self.commands))?;
         let tapes = Tapes::read(files, name, window)?;
         let mut readings = Vec::new();
@@ -277,7 +276,8 @@ impl Whatif {
             (None, None) => whatif::window(&verdict, settings, self.device.as_deref()),
             _ => verdict.window,
         };
-        (self.from.unwrap_or(window.from_ms), self.to.unwrap_or(window.to_ms))
+        let instant = |typed: Option<i64>, or| typed.map_or(or, |ms| instant_in(recording, ms));
+        (instant(self.from, window.from_ms), instant(self.to, window.to_ms))
     }
 }
 
