@@ -369,6 +369,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_instant_is_typed_as_it_is_printed() {
+        let at = 1_772_445_600_000;
+        let same = [
+            "03/02/2026 10:00:00",
+            "2026-03-02 10:00:00",
+            "2026-03-02 10:00",
+            "2026-03-02 10:00:00 UTC",
+            "2026-03-02T10:00:00Z",
+        ];
+        for text in same {
+            assert_eq!(instant(text), Ok(at), "{text}");
+        }
+        for text in ["", "soon", "2026-03-02", "2026-13-02 10:00", "2026-03-02 25:00", "-- 1:00"] {
+            assert!(instant(text).is_err(), "{text}");
+        }
+        let hour = 3_600_000;
+        let mut recording = Recording::new("esx".into());
+        recording.times_ms = vec![at, at + 16 * hour];
+        let cases = [("10:30", hour / 2), ("01:00", 15 * hour), ("09:00", -hour)];
+        for (text, after) in cases {
+            assert_eq!(instant_in(&recording, instant(text).unwrap()), at + after, "{text}");
+        }
+        assert_eq!(instant_in(&recording, at + 5), at + 5);
+    }
+
+    #[test]
     fn the_host_goes_before_the_extension_and_into_no_other_directory() {
         let cases = [
             ("lab.csv", "esx01", "lab.esx01.csv"),

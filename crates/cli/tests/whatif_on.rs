@@ -86,7 +86,8 @@ const DEEPER: &str = "storage core device set -d naa.1 -O 16";
 
 /// What the guests of the file do under the line: a counter of an object.
 fn truth(run: &Value, kind: &str, name: &str, counter: &str) -> f64 {
-    let objects = run["windows"][0]["hosts"][0]["objects"].as_array().unwrap();
+    let windows = run["windows"].as_array().unwrap();
+    let objects = windows.last().unwrap()["hosts"][0]["objects"].as_array().unwrap();
     let found = objects.iter().find(|object| object["kind"] == kind && object["name"] == name);
     let found = found.unwrap_or_else(|| panic!("{kind} {name}: {run}"));
     found["counters"][counter].as_f64().unwrap()
@@ -129,6 +130,31 @@ fn what_the_guests_do_is_in_the_range() {
             }
             let doubts = answer["simulated"]["doubts"].as_array().unwrap();
             assert_eq!(doubts.is_empty(), is_sure, "{what}: {doubts:?}");
+        }
+    }
+}
+
+/// Nobody has to say when: a load that begins and ends in the midst of a journal is found there.
+#[test]
+fn a_load_that_begins_and_ends_is_found() {
+    let spell = "start = \"5.3s\"\nstop = \"18.3s\"\n";
+    let text = host("threads = 4").replace("threads", &format!("{spell}threads"));
+    let text = text.replace("duration = \"12s\"", "duration = \"24s\"");
+    let window = "\n[[window]]\nname = \"load\"\nfrom = \"7s\"\nto = \"18s\"\n";
+    let site = Site::new(&(text + window));
+    let file = site.path("host.toml");
+    for seed in 1..=20 {
+        let journal = site.journal(seed);
+        let said = kavg(&["whatif", &journal, "--on", &file, "--set", DEEPER, "--json"]);
+        assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+        let answers: Value = serde_json::from_str(&said.out).unwrap();
+        let answer = &answers["answers"][0];
+        let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
+        assert!(miss < 5.0, "seed {seed}: {miss}");
+        let seed = seed.to_string();
+        let run = json(&["run", &file, "--seed", &seed, "--json", "--set", DEEPER]);
+        for vm in ["a", "b"] {
+            holds(answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &format!("seed {seed}"));
         }
     }
 }
