@@ -11,6 +11,7 @@ use scenario::Scenario;
 use crate::{
     Answer, Calibration, Error, Question, Verdict,
     answer::{self, MATCHES, Run, leave_out_what_is_missed, no_model, told, worst},
+    number::number,
     run::{self, Figure, Key, STILL},
     scope::{self, chosen, devices, samples_in},
     unmoved::{RUN, none},
@@ -71,6 +72,7 @@ pub fn played(
     let (apart, at) = miss(&best);
     let (simulated, verdict) = if apart > MATCHES {
         let mut doubts = doubts;
+        doubts.extend(answers_otherwise(&keys, &best.today));
         doubts.push(NOT_CARRIED.into());
         (none(&no_model(&keys, &best.today, at), doubts), Verdict::NoModel)
     } else {
@@ -90,6 +92,25 @@ pub fn played(
         devices: Vec::new(),
     };
     Ok(Answer { verdict, simulated, calibration })
+}
+
+/// The first device whose commands take another time on the arrays of the file than they did.
+fn answers_otherwise(keys: &[Key], today: &[Figure]) -> Option<String> {
+    let was = |key: &Key| key.captured.filter(|_| key.is(Counter::DriverLatency));
+    let each = keys.iter().zip(today).filter_map(|(key, today)| Some((key, was(key)?, today.mean)));
+    let is_other = |(_, was, is): &(&Key, f64, f64)| (is / was - 1.0).abs() > MATCHES;
+    let (key, was, is) = each.into_iter().find(is_other)?;
+    let why = match was > is {
+        true => {
+            "answers come late where the machine that emulates an array is short of CPU time, or it is another array"
+        }
+        false => "it is another array",
+    };
+    let (was, is) = (number(was), number(is));
+    Some(format!(
+        "{} of {} was {was} ms, and on the arrays of the file it is {is}: {why}.",
+        key.name, key.object
+    ))
 }
 
 /// A counter before and after, as all readings have it: what was recorded with the change of the simulated one, and that
