@@ -142,7 +142,7 @@ fn what_is_far_apart_in_uneven_samples_is_not_the_same() {
     let device = &comparison.hosts[0].objects[0];
     assert_eq!(device.trend, Trend::Unknown, "{}", device.sentence);
     let expected =
-        "was 0.5 and is 1.26 ms, on samples too few or too uneven to tell that from chance";
+        "was 0.5 and is 1.24 ms, on samples too few or too uneven to tell that from chance";
     assert!(device.sentence.contains(expected), "{}", device.sentence);
 }
 
