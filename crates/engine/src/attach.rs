@@ -16,6 +16,7 @@ use crate::{
     VmConfig, VscsiConfig,
     adapter::Adapter,
     path::Path,
+    slab::State,
     stack::Stack,
     vscsi::{Vdisk, Vscsi},
 };
@@ -253,8 +254,23 @@ impl Stack {
         path.losses = path.losses.wrapping_add(u16::from(!drain));
         self.refresh_paths(device, out);
         self.leave_path(id);
+        if !drain {
+            self.recall_from(id, device, out);
+        }
         self.refresh_timeout(device);
         self.pump(device, out);
+    }
+
+    /// What the driver has of a path that is taken away is asked back, and goes again when that is answered.
+    fn recall_from(&mut self, path: PathId, device: DeviceId, out: &mut impl Sink) {
+        let disks = self.vdisks.iter().filter(|disk| disk.device == device);
+        let inside: Vec<u32> = disks.flat_map(|disk| disk.inside.iter()).collect();
+        for io in inside {
+            let record = &self.ios[io];
+            if record.path == path.0 && matches!(record.state, State::Active | State::InPieces) {
+                self.ask_back(io, State::Overdue, out);
+            }
+        }
     }
 
     fn detach_vdisk(&mut self, id: VdiskId, drain: bool, out: &mut impl Sink) {

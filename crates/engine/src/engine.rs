@@ -9,8 +9,11 @@ use counters::{DeviceId, HostSnapshot, IoId, PathId, Time, VdiskId};
 use knobs::Advanced;
 
 use crate::{
-    Error, HostConfig, Input, Object, Output, Outputs, Sink, Wakeup, path::Path, sioc::Sioc,
-    slab::State, stack::Stack,
+    Error, HostConfig, Input, Object, Output, Outputs, Sink, Wakeup,
+    path::Path,
+    sioc::Sioc,
+    slab::{Io, State},
+    stack::Stack,
 };
 
 /// The queueing stack of one host.
@@ -196,13 +199,23 @@ impl Engine {
     /// The path that a command of the driver's took; `None` of any other id.
     #[must_use]
     pub fn path_of_command(&self, id: IoId) -> Option<PathId> {
+        self.whole_of(id).map(|io| PathId(io.path))
+    }
+
+    /// A command that the driver has, or what it is a piece of.
+    fn whole_of(&self, id: IoId) -> Option<&Io> {
         self.device_of_command(id)?;
         let Stack { ios, extras, .. } = &self.stack;
-        let io = match ios[id.slot()].state {
-            State::Piece => extras[ios[id.slot()].extra].io,
-            _ => id.slot(),
-        };
-        Some(PathId(ios[io].path))
+        let own = &ios[id.slot()];
+        Some(if own.state == State::Piece { &ios[extras[own.extra].io] } else { own })
+    }
+
+    /// Whether the path of a command that the driver has went down, or was taken away without draining, after the command
+    /// was sent: for a model of what is below, where no answer comes back that way. The engine itself takes each answer for
+    /// what it says.
+    #[must_use]
+    pub fn is_lost(&self, id: IoId) -> bool {
+        self.whole_of(id).is_some_and(|io| self.stack.paths[usize::from(io.path)].has_lost(io))
     }
 
     /// How often the host had the device of a path taken over by the other controller of an active/passive array,

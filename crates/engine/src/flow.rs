@@ -94,22 +94,14 @@ impl Stack {
         out: &mut impl Sink,
     ) -> Result<(), Error> {
         let is_good = status == Status::Good && self.ios.state_of(id) == Some(State::Active);
-        if !is_good || self.is_lost(id.slot()) {
+        if !is_good {
             return self.done_rarely(id, status, array_ns, &mut out.again());
         }
         self.answered(id.slot(), Status::Good, array_ns, out);
         Ok(())
     }
 
-    /// Whether the path of a command went down after it was sent.
-    #[inline(always)]
-    fn is_lost(&self, io: u32) -> bool {
-        let record = &self.ios[io];
-        self.paths[usize::from(record.path)].losses != record.losses
-    }
-
-    /// Every piece of a command is back by a path that was not lost meanwhile, or with that as its result: it ends
-    /// or is to be sent again, and its slots are free.
+    /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
     #[inline(always)]
     pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);

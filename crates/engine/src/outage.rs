@@ -93,9 +93,6 @@ impl Stack {
         }
         let record = &self.ios[io];
         let path = &mut self.paths[usize::from(record.path)];
-        if path.status_of(record, told) != told {
-            return told;
-        }
         path.is_lost = true;
         let (lost, device) = (PathId(record.path), path.device);
         self.lose_path(lost, device, sense, out);

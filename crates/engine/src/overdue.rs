@@ -64,6 +64,7 @@ impl Stack {
         if is_silent {
             self.devices[id.index()].counters.resets += 1;
             out.put(Output::Reset { device: id });
+            self.hold_back(id);
         }
         for at in 0..self.devices[id.index()].selector.paths().len() {
             let path = self.devices[id.index()].selector.paths()[at];
@@ -77,9 +78,23 @@ impl Stack {
             device.watch_at = Time::NEVER;
             return;
         }
-        // What waits at a gate, or was just sent, has the whole time before it.
-        let at = next.min(self.now + device.timeout_ns);
+        // Who is called late has asked late as well, and the answer to that has as much time. What waits at a gate, or was
+        // just sent, has the whole time before it.
+        let late = self.now - at;
+        let at = (next + late).max(self.now + 1).min(self.now + device.timeout_ns);
         self.watch_at(id, at);
+    }
+
+    /// What does not answer is sent one command at a time until it does, and what waits at its gates goes back to its queue:
+    /// the slots that were written off are for others behind its adapters. Each answer makes room for one more, as with a
+    /// full array.
+    fn hold_back(&mut self, id: DeviceId) {
+        let device = &mut self.devices[id.index()];
+        device.window = device.window.min(1);
+        device.refresh_room();
+        for at in 0..self.devices[id.index()].selector.paths().len() {
+            self.leave_path(self.devices[id.index()].selector.paths()[at]);
+        }
     }
 
     /// The same of a virtual disk, and when the first of its I/Os wants it again. `true` when the
@@ -195,7 +210,6 @@ impl Stack {
         let is_given_up = self.ios[io].state == State::Orphan;
         let mut lane = self.lane(io);
         lane.device.counters.held.leave(now);
-        let status = lane.path.status_of(lane.io, status);
         let (vdisk, device, _) = lane.ids();
         if is_given_up {
             self.end_recalled(io, out);

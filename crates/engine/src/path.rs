@@ -11,7 +11,7 @@
 
 use alloc::vec::Vec;
 
-use counters::{AdapterId, DeviceId, Direction, GateCounters, IoTotals, PathId, Status, Time};
+use counters::{AdapterId, DeviceId, Direction, GateCounters, IoTotals, PathId, Time};
 
 use knobs::PathPolicy;
 
@@ -174,10 +174,9 @@ impl Path {
         self.up && !self.is_lost && !self.is_gone
     }
 
-    /// What came back over a path that went down after the command was sent did not come back.
-    #[inline]
-    pub(crate) const fn status_of(&self, io: &Io, status: Status) -> Status {
-        if io.losses == self.losses { status } else { Status::PathLost }
+    /// Whether it went down after a command was sent over it.
+    pub(crate) const fn has_lost(&self, io: &Io) -> bool {
+        io.losses != self.losses
     }
 }
 
@@ -280,7 +279,8 @@ impl Selector {
     /// Leaves a path that does not answer for another one that is as good. Not for one to the array's other
     /// controller: which controller has a device is no matter of one command, and to take it over and back takes longer.
     pub(crate) fn avoid(&mut self, path: PathId, all: &mut [Path]) {
-        all[path.index()].is_left_out = true;
+        // Of several that do not answer the one that was left last is left out.
+        self.paths.iter().for_each(|other| all[other.index()].is_left_out = *other == path);
         if let Some(at) = self.current().filter(|_| self.in_use == Some(path)) {
             let access = self.access(path, all);
             let as_good = |at: usize| self.access(self.paths[at], all) == access;

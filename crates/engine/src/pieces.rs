@@ -98,8 +98,7 @@ impl Stack {
     ) {
         let extra = &mut self.extras[self.ios[piece].extra];
         let io = extra.io;
-        let Io { path, vdisk, .. } = self.ios[io];
-        let status = self.paths[usize::from(path)].status_of(&self.ios[io], status);
+        let vdisk = self.ios[io].vdisk;
         extra.pieces.remove(&mut self.ios, piece);
         if status == Status::Good {
             self.ios.free(piece);
@@ -130,11 +129,7 @@ impl Stack {
     ) {
         match self.ios[io].state {
             State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns, out),
-            _ => {
-                let path = &self.paths[usize::from(self.ios[io].path)];
-                let status = path.status_of(&self.ios[io], status);
-                self.answered(io, status, array_ns, out);
-            }
+            _ => self.answered(io, status, array_ns, out),
         }
     }
 

@@ -92,8 +92,8 @@ impl Stack {
         }
     }
 
-    /// A path goes up or down. What was sent down it and has not come back is sent again when its
-    /// answer would have come.
+    /// A path goes up or down. What was sent down it stays with the driver, which answers each command: what it knows to be
+    /// lost as such, and that is sent again.
     pub(crate) fn set_path(
         &mut self,
         id: PathId,

@@ -161,6 +161,7 @@ impl<W: Watch> Machine<'_, W> {
         }
         self.hosts[host].give_up_copies(at, &disks);
         self.hosts[host].give_up(at, &disks, &mut self.outside);
+        self.hosts[host].look_at_answers();
         self.input(host, at, Input::Detach { object, drain });
     }
 

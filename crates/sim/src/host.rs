@@ -327,6 +327,11 @@ impl Host {
         self.driver.keeps_commands
     }
 
+    /// From now on they are: a path of it goes, and with it what was sent.
+    pub(crate) const fn look_at_answers(&mut self) {
+        self.driver.keeps_commands = true;
+    }
+
     /// Whether a path is down: for an event, for its controller, or because the array says over it that the device is gone.
     pub(crate) fn is_down_path(&self, path: PathId) -> bool {
         let is_told = |faults: &Faults| faults.told.iter().any(|(_, told)| *told == path);
@@ -341,6 +346,7 @@ impl Host {
         up: bool,
         outside: &mut Outside<W>,
     ) {
+        self.look_at_answers();
         if !up || !self.is_down_path(path) {
             // A path that was removed meanwhile stays so.
             let _ = self.handle_rarely(at, Input::Path { path, up }, outside);
@@ -571,6 +577,13 @@ impl Host {
         input: Input,
         outside: &mut Outside<W>,
     ) -> bool {
+        let input = match input {
+            // It comes by a path that has gone down since, so it does not come.
+            Input::Done { io, array_ns, .. } if self.engine.is_lost(io) => {
+                Input::Done { io, status: Status::PathLost, array_ns }
+            }
+            input => input,
+        };
         self.answer(at, input, outside)
     }
 
