@@ -415,6 +415,7 @@ impl OfHost {
             let Some(limits) = engine.device_limits(DeviceId::new(id)) else { continue };
             if device.kind != DeviceKind::Nfs {
                 let known = self.facts.devices.entry(device.name.clone()).or_default();
+                known.finds_depth |= limits.finds_depth;
                 let sample_size = known.queue_full_sample_size.unwrap_or_default();
                 known.queue_full_sample_size = Some(limits.queue_full_sample_size.max(sample_size));
                 self.depths.entry(device.name.clone()).or_insert((limits, limits)).1 = limits;

@@ -11,6 +11,8 @@ use alloc::{string::String, vec, vec::Vec};
 
 use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId, WorldId};
 
+use knobs::Knob;
+
 use crate::{
     AdapterConfig, DeviceConfig, Error, HostConfig, Object, Part, PathConfig, Sink, VdiskConfig,
     VmConfig, VscsiConfig,
@@ -24,14 +26,10 @@ use crate::{
 impl Stack {
     pub(crate) fn attach(&mut self, part: Part, out: &mut impl Sink) -> Result<(), Error> {
         let name = String::new();
+        self.check_part(&part)?;
         match part {
-            Part::Adapter { id, driver, lun_depth, depth, timeout_ns } => {
-                at_least_one(lun_depth.min(depth))?;
-                self.attach_adapter(
-                    id,
-                    &AdapterConfig { name, driver, lun_depth, depth, timeout_ns },
-                )
-            }
+            Part::Adapter { id, driver, lun_depth, depth, timeout_ns } => self
+                .attach_adapter(id, &AdapterConfig { name, driver, lun_depth, depth, timeout_ns }),
             Part::Device { id, kind, dsnro, policy, path_policy } => self.attach_device(
                 id,
                 &DeviceConfig { name, kind, dsnro, policy, path_policy },
@@ -41,7 +39,6 @@ impl Stack {
                 self.attach_path(id, &PathConfig { name, device, adapter, access }, up, out)
             }
             Part::Vscsi { id, vm, controller, depth, max_transfer } => {
-                at_least_one(depth)?;
                 self.attach_vscsi(id, &VscsiConfig { vm, controller, depth, max_transfer })
             }
             Part::Vdisk {
@@ -55,13 +52,34 @@ impl Stack {
                 system,
                 timeout_ns,
             } => {
-                at_least_one(depth.min(max_transfer))?;
                 let vm = self.known_vscsi(vscsi)?.vm;
                 let disk = VdiskConfig { name: name.clone(), vm, vscsi, device, depth, allocation };
                 let vm = VmConfig { name, world: 0, system, powered_on, timeout_ns };
                 self.attach_vdisk(id, &disk, max_transfer, &vm, out)
             }
         }
+    }
+
+    /// Whether a part has what one of a host can have.
+    fn check_part(&self, part: &Part) -> Result<(), Error> {
+        let none = |nanos: Option<u64>| nanos == Some(0);
+        let (least, set) = match *part {
+            Part::Adapter { lun_depth, depth, timeout_ns, .. } => {
+                (lun_depth.min(depth).min(u32::from(!none(timeout_ns))), None)
+            }
+            Part::Device { id: device, dsnro, path_policy: policy, .. } => {
+                (dsnro.unwrap_or(1), Some(Knob::PathPolicy { device, policy }))
+            }
+            Part::Path { .. } => return Ok(()),
+            Part::Vscsi { depth, max_transfer, .. } => (depth.min(max_transfer), None),
+            Part::Vdisk { id: vdisk, depth, max_transfer, allocation, timeout_ns, .. } => (
+                depth.min(max_transfer).min(u32::from(!none(timeout_ns))),
+                Some(Knob::Allocation { vdisk, allocation }),
+            ),
+        };
+        at_least_one(least)?;
+        let checked = set.map_or(Ok(()), |knob| knob.check(self.version));
+        checked.map_err(|refusal| Error::Refused(refusal.into()))
     }
 
     fn attach_adapter(&mut self, id: AdapterId, config: &AdapterConfig) -> Result<(), Error> {
@@ -384,7 +402,9 @@ fn push<T>(noun: &'static str, index: usize, to: &mut Vec<T>, new: T) -> Result<
 
 fn at_least_one(number: u32) -> Result<(), Error> {
     if number == 0 {
-        return Err(Error::Refused("a depth or a size of 0 is none: allowed is 1 or more".into()));
+        return Err(Error::Refused(
+            "a depth, a size or a time of 0 is none: allowed is 1 or more".into(),
+        ));
     }
     Ok(())
 }

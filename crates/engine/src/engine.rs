@@ -39,6 +39,8 @@ pub struct DeviceLimits {
     pub dqlen: u32,
     /// Queue Full Sample Size, the host's where it has none of its own: above 0, adaptive throttling is on.
     pub queue_full_sample_size: u32,
+    /// Whether its depth is found by latency.
+    pub finds_depth: bool,
     /// The congestion threshold in microseconds, where Storage I/O Control may lower it.
     pub congestion_us: Option<u32>,
 }
@@ -121,7 +123,7 @@ impl Engine {
 
     /// Fills in what has been counted since the engine was built, as of `now`. It is put together
     /// here, because each object keeps its own counters beside the state that changes with them.
-    /// Nothing is allocated for a snapshot that was filled before.
+    /// Nothing is allocated for a snapshot that was filled before, but for what an object has counted of rare things since for the first time.
     pub fn snapshot(&self, now: Time, into: &mut HostSnapshot) {
         into.at = now;
         into.fill_vdisks(self.stack.vdisks.iter().map(|vdisk| &vdisk.counters));
@@ -164,6 +166,7 @@ impl Engine {
             is_competing: device.competition.is_competing,
             dqlen: device.counters.depth,
             queue_full_sample_size: device.throttle.sample_size(),
+            finds_depth: device.knee.is_some(),
             congestion_us: device.control().map(Sioc::threshold_us),
         })
     }

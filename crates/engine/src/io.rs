@@ -43,7 +43,8 @@ pub enum Input {
     },
     /// The driver let go of a command that it was asked to cancel: it is recalled, or it will
     /// never touch the guest's memory any more, because the driver has put a buffer of its own in
-    /// the place of the guest's. [`Input::Done`] answers a [`Output::Cancel`] as well.
+    /// the place of the guest's. The same command may be sent again after that: until a write has landed that could not be
+    /// recalled, the driver lets nothing else be written there. [`Input::Done`] answers a [`Output::Cancel`] as well.
     Cancelled {
         /// The command.
         io: IoId,
@@ -67,7 +68,8 @@ pub enum Input {
         /// The mean time of an I/O behind its host in nanoseconds, over all hosts; 0 where there was none.
         latency_ns: u64,
     },
-    /// A path goes up or down.
+    /// A path goes up or down. The driver still answers what it was sent by it: [`Status::PathLost`] where it knows that
+    /// it is lost.
     Path {
         /// The path.
         path: PathId,
@@ -80,8 +82,8 @@ pub enum Input {
     Detach {
         /// Which.
         object: Object,
-        /// Whether what it has under way goes on to its end; otherwise it is aborted, or sent again
-        /// down another path.
+        /// Whether what it has under way goes on to its end; otherwise it is aborted, or of a path asked back and sent
+        /// again down another one.
         drain: bool,
     },
     /// A VM is powered on or off. Off aborts what it has outstanding.

@@ -7,6 +7,8 @@ use std::{fmt, io};
 pub enum Error {
     /// It cannot be read or written.
     File(io::Error),
+    /// A host that no journal can be kept of: what of it nothing has.
+    Host(&'static str),
     /// What should be a journal begins with something else.
     NotAJournal,
     /// A journal of another version of the format.
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(error) => write!(f, "the journal: {error}"),
+            Self::Host(what) => write!(f, "no journal of this host could be read again: {what}"),
             Self::NotAJournal => f.write_str("this is no journal of kavg"),
             Self::Version { version, allowed } => {
                 write!(f, "the journal has version {version} of the format; allowed is {allowed}")

@@ -98,7 +98,7 @@ impl<W: Write + Send + 'static> Journal<W> {
     /// Begins the journal `name` of engines that were built from `hosts`.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// When `out` cannot be written, or a host could not be built by who reads it: an engine takes more than any ESXi has.
     pub fn new<'a>(
         out: W,
         name: &str,
@@ -115,6 +115,7 @@ impl<W: Write + Send + 'static> Journal<W> {
         segment_bytes: u64,
         go_on: GoOn<W>,
     ) -> Result<Self, Error> {
+        of.check()?;
         let mut frames = Writer::new(out, waits, go_on)?;
         of.put_first(frames.payload());
         frames.write();
@@ -275,7 +276,7 @@ impl<W: Files + Send + 'static> Journal<W> {
     /// Begins the same in real time, where nothing waits for `out`, whose first file is made.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// As [`Journal::new`].
     pub fn of_real_time<'a>(
         out: W,
         name: &str,

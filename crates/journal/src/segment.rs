@@ -18,7 +18,7 @@ use engine::{
     codec::{Bytes, Damage, Field, Put},
 };
 
-use crate::{digest::Outputs, topology};
+use crate::{Error, digest::Outputs, topology};
 
 /// What all segments of a journal have in common, as it stands in them.
 #[derive(Debug)]
@@ -44,6 +44,12 @@ impl Journalled {
 
     pub(crate) const fn hosts(&self) -> usize {
         self.hosts.len()
+    }
+
+    /// Whether whoever reads it can build its hosts.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let checked = self.hosts.iter().try_for_each(topology::check);
+        checked.map_err(|Damage(what)| Error::Host(what))
     }
 
     /// Appends what the first segment begins with.

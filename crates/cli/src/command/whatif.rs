@@ -184,7 +184,7 @@ impl Whatif {
         let model = Model::calibrate(recording, facts, &question)?;
         let mut answer = model.answer()?;
         if journals::is_journal(&self.files[0]) && !answer.verdict.is_useful() {
-            answer.simulated.doubts.push(PLAYS.into());
+            answer.simulated.doubts.insert(0, PLAYS.into());
         }
         if let Some(output) = output {
             output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
