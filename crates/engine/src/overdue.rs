@@ -78,10 +78,8 @@ impl Stack {
             device.watch_at = Time::NEVER;
             return;
         }
-        // Who is called late has asked late as well, and the answer to that has as much time. What waits at a gate, or was
-        // just sent, has the whole time before it.
-        let late = self.now - at;
-        let at = (next + late).max(self.now + 1).min(self.now + device.timeout_ns);
+        // What waits at a gate, or was just sent, has the whole time before it.
+        let at = next.min(self.now + device.timeout_ns);
         self.watch_at(id, at);
     }
 

@@ -167,8 +167,10 @@ impl Vdisk {
             (config.depth, config.depth, max_transfer);
         self.allocation = config.allocation;
         self.timeout_ns = vm.timeout_ns.unwrap_or(0);
-        // What the one before it gave up is no matter of this guest's.
-        self.resets_at = Time::NEVER;
+        if self.timeout_ns == 0 {
+            // Who keeps no time here resets nothing for what the one before had given up.
+            self.resets_at = Time::NEVER;
+        }
     }
 
     /// Adds to its counters what is worked out only when they are read; a request in parts was offered once.
