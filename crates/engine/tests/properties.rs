@@ -259,7 +259,7 @@ fn what_is_sent_at_the_instant_a_path_comes_back_is_not_lost() {
 #[test]
 fn an_answer_counts_also_by_a_path_that_went_down() {
     let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
-    bench.submit(VdiskId(0), Op::CompareAndWrite, 0, 512);
+    bench.submit(VdiskId(0), Op::Ats, 0, 512);
     bench.input(Input::Path { path: PathId(0), up: false });
     bench.answer(0, Status::Good);
     assert!(bench.alive.is_empty() && bench.out.is_empty());
