@@ -3,6 +3,7 @@
 
 mod common;
 mod sharing;
+mod silence;
 
 use std::collections::BTreeMap;
 
