@@ -105,17 +105,18 @@ impl<W: Write + Send + 'static> Journal<W> {
         hosts: impl IntoIterator<Item = &'a HostConfig>,
     ) -> Result<Self, Error> {
         let of = Journalled::new(name, None, hosts);
+        of.check()?;
         Self::begin(out, of, true, u64::MAX, |_, _| Ok(()))
     }
 
-    fn begin(
+    /// The same without a look at the hosts.
+    pub(crate) fn begin(
         out: W,
         of: Journalled,
         waits: bool,
         segment_bytes: u64,
         go_on: GoOn<W>,
     ) -> Result<Self, Error> {
-        of.check()?;
         let mut frames = Writer::new(out, waits, go_on)?;
         of.put_first(frames.payload());
         frames.write();
@@ -284,6 +285,7 @@ impl<W: Files + Send + 'static> Journal<W> {
         Limits { epoch_ms, segment_bytes }: Limits,
     ) -> Result<Self, Error> {
         let of = Journalled::new(name, Some(epoch_ms), hosts);
+        of.check()?;
         Self::begin(out, of, false, segment_bytes, W::go_on)
     }
 

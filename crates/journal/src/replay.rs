@@ -406,6 +406,7 @@ mod tests {
     use crate::{
         Files, Journal, Limits,
         frame::Writer,
+        segment::Journalled,
         short::{self, Memory},
     };
 
@@ -660,9 +661,11 @@ mod tests {
         for (spoil, expected) in cases {
             let mut host = short::host("esx");
             spoil(&mut host);
-            let journal = crate::Journal::new(Vec::new(), "spoilt", [&host]).unwrap();
+            let refused = Journal::new(Vec::new(), "spoilt", [&host]).unwrap_err().to_string();
+            let of = Journalled::new("spoilt", None, [&host]);
+            let journal = Journal::begin(Vec::new(), of, true, u64::MAX, |_, _| Ok(())).unwrap();
             let line = replay(&journal.finish().unwrap()[..]).unwrap_err().to_string();
-            assert!(line.ends_with(expected), "{line}");
+            assert!(line.ends_with(expected) && refused.ends_with(expected), "{line} {refused}");
         }
     }
 
