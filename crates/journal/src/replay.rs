@@ -661,7 +661,10 @@ mod tests {
         for (spoil, expected) in cases {
             let mut host = short::host("esx");
             spoil(&mut host);
-            let refused = Journal::new(Vec::new(), "spoilt", [&host]).unwrap_err().to_string();
+            let Err(refused) = Journal::new(Vec::new(), "spoilt", [&host]) else {
+                panic!("no journal that is begun can be read: {expected}");
+            };
+            let refused = refused.to_string();
             let of = Journalled::new("spoilt", None, [&host]);
             let journal = Journal::begin(Vec::new(), of, true, u64::MAX, |_, _| Ok(())).unwrap();
             let line = replay(&journal.finish().unwrap()[..]).unwrap_err().to_string();
