@@ -69,5 +69,5 @@ pub use time::{Stamps, format_stamp, parse_stamp};
 pub use vscsistats::{
     Bin, VscsiHistogram, parse_vscsistats, print_vscsistats, print_vscsistats_text,
 };
-pub use writer::write_esxtop;
+pub use writer::{write_esxtop, write_esxtop_header, write_esxtop_rows};
 pub use zone::Zone;

@@ -37,31 +37,72 @@ pub fn write_esxtop(recording: &Recording, out: &mut impl Write) -> io::Result<(
     out.flush()
 }
 
+/// Writes the header of [`write_esxtop`] alone, for rows that come one by one.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_esxtop_header(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(header(&recording.host, &columns(recording)).as_bytes())?;
+    out.flush()
+}
+
+/// Writes the rows of [`write_esxtop`] alone, below the header of a recording with the same columns;
+/// esxtop's first row too where these are `first`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_esxtop_rows(
+    recording: &Recording,
+    first: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    each_row(recording, &columns(recording), first, &mut |row| out.write_all(row))?;
+    out.flush()
+}
+
 /// Hands every line of `recording` to `write`, the header first.
 pub(crate) fn each_line(
     recording: &Recording,
     write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
+    let columns = columns(recording);
+    write(header(&recording.host, &columns).as_bytes())?;
+    each_row(recording, &columns, true, write)
+}
+
+fn columns(recording: &Recording) -> Vec<Column<'_>> {
     let mut columns = world_columns(recording);
     disk_columns(recording, &mut columns);
-    let host = escaped(&recording.host);
+    columns
+}
+
+fn header(host: &str, columns: &[Column<'_>]) -> String {
+    let host = escaped(host);
     let mut line = String::from("\"(PDH-CSV 4.0) (UTC)(0)\",");
-    for Column { group, instance, counter, .. } in &columns {
+    for Column { group, instance, counter, .. } in columns {
         let name = counter.info().batch_name;
         line += &format!("\"\\\\{host}\\{group}({})\\{name}\",", escaped(instance));
     }
     line.push('\n');
-    write(line.as_bytes())?;
-    let mut row = Vec::with_capacity(line.len() / 8);
-    if let Some(&first) = recording.times_ms.first() {
+    line
+}
+
+fn each_row(
+    recording: &Recording,
+    columns: &[Column<'_>],
+    first: bool,
+    write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut row = Vec::new();
+    if let Some(&time_ms) = recording.times_ms.first().filter(|_| first) {
         let interval_s = recording.interval_s(0).unwrap_or(DEFAULT_INTERVAL_S);
-        let before = first.saturating_sub((1000.0 * interval_s) as i64);
-        write_row(&mut row, before, &columns, None);
+        let before = time_ms.saturating_sub((1000.0 * interval_s) as i64);
+        write_row(&mut row, before, columns, None);
         write(&row)?;
     }
     for (sample, &time_ms) in recording.times_ms.iter().enumerate() {
         row.clear();
-        write_row(&mut row, time_ms, &columns, Some(sample));
+        write_row(&mut row, time_ms, columns, Some(sample));
         write(&row)?;
     }
     Ok(())

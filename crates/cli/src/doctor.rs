@@ -4,15 +4,18 @@
 //! files that a host of the file names.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Read},
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Read},
     net::{SocketAddr, TcpListener, TcpStream},
-    os::unix::{fs::FileTypeExt, net::UnixStream},
+    os::unix::{
+        fs::{FileTypeExt, MetadataExt, fchown},
+        net::UnixStream,
+    },
     path::Path,
     time::Duration,
 };
 
-use scenario::{Backend, Image, Scenario};
+use scenario::{Backend, Image, Scenario, Sockets};
 use serde::Serialize;
 
 /// The oldest kernel whose io_uring reads, writes and allocates files as the daemon asks it to
@@ -126,6 +129,7 @@ pub(crate) fn check(system: &System, scenario: Option<&Scenario>, base: &Path) -
         let sockets = host.nbd.iter().filter_map(|nbd| nbd.socket.as_ref());
         let own = host.images.iter().flatten().filter_map(|image| image.vhost_user.as_ref());
         checks.extend(sockets.chain(own).map(|path| socket(&base.join(path))));
+        checks.extend(group(&host.sockets));
         checks.extend(host.nbd.iter().filter_map(|nbd| nbd.tcp).map(tcp));
         let images = host.images.iter().flatten().filter_map(|image| match &image.backend {
             Backend::File(path) => Some((base.join(path), image)),
@@ -240,12 +244,56 @@ fn directory(what: &'static str, path: &Path) -> Check {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             bad(what, format!("{} is not there", parent.display()), format!("mkdir -p {name}"))
         }
-        Err(error) => bad(
-            what,
-            format!("{}: {error}", parent.display()),
-            format!("sudo chown \"$USER\" {name}"),
-        ),
+        Err(error) => refused(what, &parent, &error, format!("sudo chown \"$USER\" {name}")),
     }
+}
+
+/// What the system refuses for: a directory on the way that may not be entered, or the file itself.
+fn refused(what: &'static str, path: &Path, error: &io::Error, line: String) -> Check {
+    let Some(closed) = closed(path) else {
+        return bad(what, format!("{}: {error}", path.display()), line);
+    };
+    let name = knobs::shell(&closed.display().to_string());
+    let line = match is_own(closed) {
+        true => format!("chmod u+x {name}"),
+        false => format!("sudo chmod a+x {name}"),
+    };
+    bad(what, format!("{} may not be entered: {error}", closed.display()), line)
+}
+
+/// The directory on the way to a file that may not be entered.
+fn closed(path: &Path) -> Option<&Path> {
+    let is_denied = |at: &Path| {
+        fs::symlink_metadata(at).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    };
+    let found = path.ancestors().find(|at| !is_denied(at))?;
+    let is_here = found.as_os_str().is_empty();
+    is_denied(path).then_some(if is_here { Path::new(".") } else { found })
+}
+
+/// Whether a file is of who asks, as whose process it is.
+fn is_own(path: &Path) -> bool {
+    let owner = |path: &Path| fs::metadata(path).map(|found| found.uid()).ok();
+    owner(path).is_some_and(|uid| owner(Path::new("/proc/self")) == Some(uid))
+}
+
+/// The group of sockets is there, and a file can be given to it.
+fn group(sockets: &Sockets) -> Option<Check> {
+    const WHAT: &str = "group";
+    let name = knobs::shell(sockets.group.as_ref()?);
+    Some(match live::group_of(sockets) {
+        Err(error) => bad(WHAT, error, format!("sudo groupadd {name}")),
+        Ok(found) => {
+            let id = found.map(|(_, id)| id);
+            match tempfile::tempfile().and_then(|file| fchown(file, None, id)) {
+                Ok(()) => good(WHAT, name),
+                Err(error) => {
+                    let line = format!("sudo usermod -aG {name} \"$USER\"");
+                    bad(WHAT, format!("{name}: {error}"), line)
+                }
+            }
+        }
+    })
 }
 
 /// A Unix socket can be made, in the place of one that nobody listens at any more; or a daemon is there.
@@ -263,7 +311,7 @@ fn socket(path: &Path) -> Check {
         {
             directory(WHAT, path)
         }
-        Err(error) => bad(WHAT, format!("{shown}: {error}"), line()),
+        Err(error) => refused(WHAT, path, &error, line()),
     }
 }
 
@@ -329,16 +377,21 @@ fn image(path: &Path, &Image { read_only, size, is_raw, .. }: &Image) -> Check {
             format!("{shown} is not there, and its disk has no `size` to make it of"),
             format!("truncate -s 10G {name}"),
         ),
-        Err(error) => bad(WHAT, format!("{shown}: {error}"), owner(path, &name)),
+        Err(error) => refused(WHAT, path, &error, access(path, &name, read_only)),
     }
 }
 
-/// How one gets at a file: devices belong to a group.
-fn owner(path: &Path, name: &str) -> String {
+/// How one gets at a file: devices belong to a group, and of one's own it is the mode that is in the way.
+fn access(path: &Path, name: &str, read_only: bool) -> String {
     let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
-    match is_device {
-        true => "sudo usermod -aG disk \"$USER\"".into(),
-        false => format!("sudo chown \"$USER\" {name}"),
+    match (is_device, is_own(path)) {
+        (true, _) => "sudo usermod -aG disk \"$USER\"".into(),
+        (false, true) if read_only => format!("chmod u+r {name}"),
+        (false, true) if File::open(path).is_ok() => {
+            format!("chmod u+w {name}    # or `read_only = true` of its disk")
+        }
+        (false, true) => format!("chmod u+rw {name}"),
+        (false, false) => format!("sudo chown \"$USER\" {name}"),
     }
 }
 
@@ -363,6 +416,15 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(release(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_mode_of_a_file_of_ones_own_is_in_the_way() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let line = |read_only| access(file.path(), "x", read_only);
+        assert_eq!(line(true), "chmod u+r x");
+        assert_eq!(line(false), "chmod u+w x    # or `read_only = true` of its disk");
+        assert_eq!(access(Path::new("/nowhere"), "x", false), "sudo chown \"$USER\" x");
     }
 
     #[test]

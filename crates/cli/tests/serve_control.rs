@@ -11,8 +11,9 @@ mod daemon;
 mod nbd;
 
 use std::{
+    collections::BTreeSet,
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     os::unix::{fs::PermissionsExt, net::UnixStream},
     process::{Command, Stdio},
 };
@@ -200,6 +201,26 @@ fn what_makes_no_sense_is_refused_in_a_line() {
     drop(strange);
     assert_eq!(Control::on(&site).counters()["layout"]["host"], "h");
     daemon.stop();
+}
+
+#[test]
+fn a_capture_comes_row_by_row_and_ends_with_the_daemon() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let esxtop = kavg.args(["esxtop", "-b", "-a", "-d", "1", "-n", "1000", "--live", "c"]);
+    let esxtop = esxtop.current_dir(site.directory.path());
+    let mut esxtop = esxtop.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(esxtop.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let begin: Vec<String> = rows.by_ref().take(4).collect();
+    daemon.stop();
+    let cells: BTreeSet<_> = begin.iter().map(|row| row.split("\",\"").count()).collect();
+    assert!(begin[0].starts_with("\"(PDH-CSV 4.0)") && cells.len() == 1, "{begin:?}");
+    assert!(rows.count() < 5, "what comes while it ends");
+    let ended = esxtop.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.starts_with("kavg: the daemon"), "{said}");
 }
 
 #[test]

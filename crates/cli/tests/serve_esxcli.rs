@@ -80,6 +80,13 @@ fn lists_are_those_of_a_host() {
     assert!(
         stats.contains("   Successful Commands: 3\n   Blocks Read: 0\n   Blocks Written: 24\n")
     );
+    // Those of a host, in its order.
+    let failed: Vec<&str> = stats.lines().filter(|line| line.starts_with("   Failed ")).collect();
+    let parts = ["Commands", "Blocks Read", "Blocks Written"];
+    let operations = ["Read", "Write", "Reserve"].map(|kind| format!("{kind} Operations"));
+    let expected = parts.map(String::from).into_iter().chain(operations);
+    let expected = expected.map(|part| format!("   Failed {part}: 0"));
+    assert_eq!(failed, expected.collect::<Vec<_>>());
     let worlds = esxcli(&site, "storage core device world list");
     assert_eq!(worlds.lines().count(), 4, "{worlds}");
     assert!(worlds.lines().nth(2).is_some_and(|line| line.ends_with("  vmm0:a")));
@@ -201,6 +208,10 @@ fn what_is_refused_changes_nothing() {
         ("storage core device list -d naa.7".into(), "there is no device `naa.7`"),
         ("system module parameters set -m lpfc -p lpfc_lun_queue_depth=64".into(), "`lpfc`"),
         ("storage core path set -p vmhba9:C0:T0:L0 -s off".into(), "there is no path"),
+        (
+            "system settings advanced list -o /Disk/x".into(),
+            "also of `/Disk/SchedNumReqOutstanding` (until 5.1), `/Disk/SchedulerWithReservation` (since 5.5), ",
+        ),
         ("c: DiskLimitIOPerSecond 5".into(), "there is no VM `c`"),
     ] {
         let said = refusal(&site, &line);
@@ -228,6 +239,11 @@ fn a_path_goes_out_of_use_and_comes_back() {
     assert!(stats.contains("   Successful Commands: 1\n"), "{stats}");
     esxcli(&site, "storage core path set --path vmhba1:C0:T0:L0 --state active");
     assert_eq!(states(), ["active", "active"]);
+    let uid = format!("fc.vmhba2-fc.kavg-{DEVICE}");
+    esxcli(&site, &format!("storage core path set -p {uid} -s off"));
+    assert_eq!(states(), ["active", "off"]);
+    let path = esxcli(&site, &format!("storage core path list -p {uid}"));
+    assert!(path.starts_with(&uid) && path.contains("   State: off\n"), "{path}");
     daemon.stop();
 }
 
@@ -287,10 +303,31 @@ fn a_daemon_is_diagnosed_and_shown() {
     daemon.stop();
     let gone = kavg(&site, &["diagnose", "--live", "c"]);
     assert_eq!(gone.stderr, b"kavg: c: No such file or directory (os error 2)\n");
-    let commands = kavg(&site, &["esxcli"]);
-    assert!(
-        String::from_utf8(commands.stdout).unwrap().contains("storage core path set [-p|--path")
-    );
+}
+
+#[test]
+fn commands_are_listed_by_their_first_words() {
+    let device = ["list", "set", "stats get", "world list"];
+    let device = device.map(|command| format!("storage core device {command}"));
+    let device: Vec<&str> = device.iter().map(String::as_str).collect();
+    for (words, listed) in [
+        ("storage core device", &device[..]),
+        ("storage core device --help", &device),
+        ("storage core device list -h", &device[..1]),
+        ("kavg", &["kavg device set", "kavg disk list"]),
+    ] {
+        let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+        let output = kavg.arg("esxcli").args(words.split(' ')).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let commands = text.lines().map(|line| line.split(" [").next().unwrap());
+        assert_eq!(commands.collect::<Vec<_>>(), listed, "{words}");
+        assert_eq!(output.status.code(), Some(0), "{words}");
+    }
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let output = kavg.args(["esxcli", "--formatter=xml", "storage"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("csv, json") && said.lines().count() == 1, "{said}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 /// DQLEN of the device as it is now.
@@ -496,6 +533,9 @@ fn a_file_is_read_again() {
     let disks = Control::on(&site).state()["disks"].take();
     assert_eq!((&disks[0]["limit_iops"], &disks[1]["limit_iops"]), (&json!(400), &json!(1500)));
     assert_eq!(disks[1]["shares"], 2000);
+    let none = limited.replace("limit = 1_500", "limit = -1");
+    assert_eq!(reload(&none, "1 setting as the file says now"), "");
+    assert_eq!(Control::on(&site).state()["disks"][1]["limit_iops"], json!(null));
     let anew = "cannot be changed at work: begin the daemon anew";
     for (text, expected) in [
         (

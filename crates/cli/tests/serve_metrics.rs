@@ -148,6 +148,11 @@ fn a_doctor_says_what_is_in_the_way() {
         assert_eq!(std::fs::read(&image).unwrap(), bytes);
     }
     assert_eq!(doctor(&["nowhere.toml"]).status.code(), Some(2));
+    let text = std::fs::read_to_string(site.path("h.toml")).unwrap();
+    std::fs::write(site.path("h.toml"), text + "[host.h.sockets]\ngroup = \"nosuch\"\n").unwrap();
+    let text = String::from_utf8(doctor(&["h.toml"]).stdout).unwrap();
+    assert!(text.contains("bad   group        `group`: there is no group `nosuch`\n"), "{text}");
+    assert!(text.contains("$ sudo groupadd nosuch\n"), "{text}");
 }
 
 /// As a daemon that is at work has it, and as somebody else does.

@@ -45,12 +45,47 @@ impl Client {
     /// # Errors
     /// What the daemon refuses, or that it is gone.
     pub fn record(&mut self, samples: usize, wait: impl Fn()) -> Result<Recording, String> {
+        let mut all = Recording::default();
+        let mut values = Vec::new();
+        self.each_sample(samples, wait, |sample| -> Result<(), String> {
+            if sample.is_empty() {
+                all = sample.clone();
+                values = vec![Vec::with_capacity(samples); all.columns().count()];
+            }
+            all.times_ms.extend(&sample.times_ms);
+            for (all, (_, _, own)) in values.iter_mut().zip(sample.columns()) {
+                all.extend(own);
+            }
+            Ok(())
+        })?;
+        let columns: Vec<_> = all.columns().map(|(entity, counter, _)| (entity, counter)).collect();
+        for ((entity, counter), values) in columns.into_iter().zip(values) {
+            all.set_column(entity, counter, values);
+        }
+        Ok(all)
+    }
+
+    /// Reads samples as [`Client::record`] does, and hands on each as it comes: first a recording that has
+    /// the columns and no sample, and again where what is there changes, then recordings of one.
+    ///
+    /// # Errors
+    /// Those of [`Client::record`], and of `take`.
+    pub fn each_sample<E: From<String>>(
+        &mut self,
+        samples: usize,
+        wait: impl Fn(),
+        mut take: impl FnMut(&Recording) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let strange = || String::from(STRANGE);
         let Said::Layout(mut layout) = self.ask(What::Counters)? else {
-            return Err(STRANGE.into());
+            return Err(strange().into());
         };
         'layout: loop {
-            let (mut recording, columns) = layout.recording().ok_or(STRANGE)?;
-            let mut values = vec![Vec::with_capacity(samples); columns.len()];
+            let (mut begun, columns) = layout.recording().ok_or_else(strange)?;
+            for &(entity, counter) in &columns {
+                begun.set_column(entity, counter, Vec::new());
+            }
+            take(&begun)?;
             for _ in 0..samples {
                 wait();
                 let row = match self.ask(What::Counters)? {
@@ -59,17 +94,16 @@ impl Client {
                         layout = changed;
                         continue 'layout;
                     }
-                    _ => return Err(STRANGE.into()),
+                    _ => return Err(strange().into()),
                 };
-                recording.times_ms.push(row.at_ms);
-                for (column, value) in values.iter_mut().zip(row.values) {
-                    column.push(value.unwrap_or(f64::NAN));
+                let mut sample = begun.clone();
+                sample.times_ms.push(row.at_ms);
+                for (&(entity, counter), value) in columns.iter().zip(row.values) {
+                    sample.set_column(entity, counter, vec![value.unwrap_or(f64::NAN)]);
                 }
+                take(&sample)?;
             }
-            for ((entity, counter), values) in columns.into_iter().zip(values) {
-                recording.set_column(entity, counter, values);
-            }
-            return Ok(recording);
+            return Ok(());
         }
     }
 

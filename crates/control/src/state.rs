@@ -214,6 +214,9 @@ pub struct Totals {
     pub failed_reads: u64,
     /// Writes among them.
     pub failed_writes: u64,
+    /// SCSI reservations among them.
+    #[serde(default)]
+    pub failed_reserves: u64,
     /// Commands that were split.
     pub splits: u64,
     /// Results TASK SET FULL or BUSY, which is counted of devices.
@@ -251,6 +254,7 @@ impl Totals {
         self.failed += other.failed;
         self.failed_reads += other.failed_reads;
         self.failed_writes += other.failed_writes;
+        self.failed_reserves += other.failed_reserves;
         self.splits += other.splits;
         self.refusals += other.refusals;
     }

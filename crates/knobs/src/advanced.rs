@@ -142,6 +142,12 @@ impl AdvancedInfo {
         self
     }
 
+    /// Whether no version is without it.
+    #[must_use]
+    pub fn is_in_every_version(&self) -> bool {
+        self.since == Version::OLDEST && self.until == Version::NEWEST
+    }
+
     /// What it can be set to.
     #[must_use]
     pub const fn range(&self) -> RangeInclusive<u32> {

@@ -18,8 +18,8 @@ use core::ops::RangeInclusive;
 use counters::MILLISECOND;
 
 use crate::{
-    Advanced, DSNRO, Driver, Effect, Manual, Module, PathPolicy, PolicyChange, Query, Refusal,
-    Setting,
+    Advanced, AdvancedInfo, DSNRO, Driver, Effect, Manual, Module, PathPolicy, PolicyChange, Query,
+    Refusal, Setting, Version,
     manual::range,
     names::{nearest, unknown},
 };
@@ -456,8 +456,20 @@ fn advanced(call: &Call) -> Settings {
 
 /// The advanced option of that path.
 pub(crate) fn option(path: &str) -> Result<Advanced, Refusal> {
-    Advanced::from_path(path)
-        .ok_or_else(|| unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)).into())
+    Advanced::from_path(path).ok_or_else(|| {
+        let (always, others): (Vec<&AdvancedInfo>, Vec<_>) =
+            Advanced::TABLE.iter().partition(|info| info.is_in_every_version());
+        let others = others.iter().map(|info| {
+            let versions = match info.until {
+                Version::NEWEST => format!("since {}", info.since.name()),
+                last => format!("until {}", last.name()),
+            };
+            format!("`{}` ({versions})", info.path)
+        });
+        let others = others.collect::<Vec<_>>().join(", ");
+        let known = unknown("option", path, always.iter().map(|info| info.path));
+        format!("{known}; in some versions of ESXi also of {others}").into()
+    })
 }
 
 /// The plug-ins that select paths, and the policy that each starts with [ELA].

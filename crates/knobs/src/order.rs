@@ -62,9 +62,13 @@ pub fn preferred_path(device: &str, path: &str) -> [String; 2] {
 }
 
 impl Order {
-    /// The words of every command, and its options.
+    /// The commands that begin with these words, of which there may be none, each with its options.
     #[must_use]
-    pub fn commands() -> Vec<String> {
+    pub fn commands(words: &str) -> Vec<String> {
+        let is_wanted = |command: &&Command| {
+            let rest = command.words.strip_prefix(words);
+            words.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
         let shown = |command: &Command| {
             let options = command.options.iter().map(|(short, _)| {
                 let value = if command.flag == Some(*short) { "" } else { " …" };
@@ -72,9 +76,15 @@ impl Order {
             });
             format!("{}{}", command.words, options.collect::<String>())
         };
-        let mut all: Vec<_> = all().into_iter().map(shown).collect();
+        let mut all: Vec<_> = all().into_iter().filter(is_wanted).map(shown).collect();
         sort(&mut all);
         all
+    }
+
+    /// Whether these are all the words of a command.
+    #[must_use]
+    pub fn is_command(words: &str) -> bool {
+        all().iter().any(|command| command.words == words)
     }
 }
 

@@ -170,6 +170,7 @@ fn of_disk(disk: &VdiskCounters) -> Totals {
         failed,
         failed_reads,
         failed_writes,
+        failed_reserves: rare.failed_reserves,
         ..of_io(&disk.io, failed)
     }
 }

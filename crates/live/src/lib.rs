@@ -50,4 +50,5 @@ pub use nbd::talk;
 pub use sandbox::confine;
 pub use served::look_at_image;
 pub use settings::Settings;
+pub use socket::group_of;
 pub use vhost::{messages, rings};

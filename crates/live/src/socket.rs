@@ -87,8 +87,7 @@ pub(crate) fn renew(
 /// # Errors
 /// What is wrong with the group.
 pub(crate) fn share(path: &Path, sockets: &Sockets) -> Result<(), String> {
-    if let Some(name) = &sockets.group {
-        let id = group_id(name).ok_or_else(|| format!("`group`: there is no group `{name}`"))?;
+    if let Some((name, id)) = group_of(sockets)? {
         let given = chown(path, None, Some(id));
         given.map_err(|error| {
             format!("`group`: {error} for `{name}`; the daemon has to be in it")
@@ -96,6 +95,16 @@ pub(crate) fn share(path: &Path, sockets: &Sockets) -> Result<(), String> {
     }
     let given = fs::set_permissions(path, Permissions::from_mode(sockets.mode));
     given.map_err(|error| format!("`mode`: {error}"))
+}
+
+/// The group that sockets belong to, with its number; nothing where the file says none.
+///
+/// # Errors
+/// That there is none of that name.
+pub fn group_of(sockets: &Sockets) -> Result<Option<(&str, u32)>, String> {
+    let Some(name) = &sockets.group else { return Ok(None) };
+    let id = group_id(name).ok_or_else(|| format!("`group`: there is no group `{name}`"))?;
+    Ok(Some((name, id)))
 }
 
 /// The number of a group, by its name or as a number itself. The file is read here: a static program has no

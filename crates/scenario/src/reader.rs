@@ -319,6 +319,11 @@ impl<'a> Node<'a> {
         matches!(self.value, DeValue::String(_))
     }
 
+    /// Whether it is -1.
+    pub(crate) fn is_minus_one(&self) -> bool {
+        matches!(self.value, DeValue::Integer(number) if number.as_str() == "-1")
+    }
+
     /// Whether it is a table.
     pub(crate) fn is_table(&self) -> bool {
         matches!(self.value, DeValue::Table(_))

@@ -121,6 +121,8 @@ pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocatio
     let limit = table.read("limit", |node| match node.is_string() {
         true if node.string()? == "unlimited" => Ok(None),
         true => Err(node.error("it is a number of I/Os a second, or \"unlimited\"")),
+        // None, as lines of a host say it.
+        false if node.is_minus_one() => Ok(None),
         false => iops(node).map(Some),
     })?;
     Ok(Allocation {

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// `kavg esxcli storage core device list` prints what esxcli prints, and `set` sets it, at once where a
 /// host does so. PowerCLI's lines and those for guests are taken as well, in quotes. Without words it
-/// lists the commands.
+/// lists the commands, with the first words of some (`storage core device`) or `--help` those.
 ///
 /// Exit code: 0 when it is done, 2 when it is refused.
 #[derive(Args)]
@@ -36,10 +36,11 @@ pub(crate) struct Esxcli {
 impl Esxcli {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let (live, words) = self.place()?;
-        if words.is_empty() {
-            for command in Order::commands() {
-                writeln!(out, "{command}")?;
-            }
+        let listed = listed(&words);
+        for command in &listed {
+            writeln!(out, "{command}")?;
+        }
+        if !listed.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
         // One word with spaces in it is a line already.
@@ -54,7 +55,11 @@ impl Esxcli {
                 return Ok(ExitCode::SUCCESS);
             }
             Order::Set(line) => What::Set(line),
-            Order::Path { path, up } => What::Path(PathState { path, up }),
+            Order::Path { path, up } => {
+                let state = live.connect()?.state()?;
+                let path = esxcli::runtime_name(&state, &path).to_owned();
+                What::Path(PathState { path, up })
+            }
         };
         for note in live.connect()?.order(what)? {
             say(&clean(&note));
@@ -76,5 +81,19 @@ impl Esxcli {
             }
         }
         Ok((Live { live, host }, words))
+    }
+}
+
+/// The commands that are listed and not done: all that begin with the words that are typed, which are no
+/// command, or stand before `--help`.
+fn listed(words: &[String]) -> Vec<String> {
+    let line = words.join(" ");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let end = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
+    let (begin, options) = (words[..end].join(" "), &words[end..]);
+    let is_help = options.iter().any(|word| ["--help", "-h"].contains(word));
+    match is_help || options.is_empty() && !Order::is_command(&begin) {
+        true => Order::commands(&begin),
+        false => Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Outputs that are a block for each object: its name, and below it a line for each key.
 
-use control::{Congestion, Device, HostState, Policy, Totals};
+use control::{Congestion, Device, HostState, Path, Policy, Totals};
 use counters::{MILLISECOND, SECTOR};
 use knobs::{
     Advanced, AllocationChange, ENABLED, PathPolicy, THRESHOLD, Transport, Version, unknown,
@@ -110,9 +110,10 @@ pub(super) fn adapter_stats(state: &HostState, name: Option<&str>) -> Result<Sho
 }
 
 impl Shown {
-    /// The fields of statistics: those of failures from scripts that read them, the others from memory
-    /// (reference section 6.4). How many bytes failed nobody counts.
+    /// The fields of statistics, in the order of a host (reference section 6.4). How many blocks failed nobody
+    /// counts: that is empty, as all that is not known, where some did.
     fn totals(&mut self, totals: &Totals) {
+        let blocks = |failed: u64| if failed == 0 { "0" } else { "" };
         let numbers = [
             ("Successful Commands", totals.commands),
             ("Blocks Read", totals.bytes_read / SECTOR),
@@ -122,11 +123,42 @@ impl Shown {
             ("Reserve Operations", totals.reserves),
             ("Reservation Conflicts", totals.conflicts),
             ("Failed Commands", totals.failed),
-            ("Failed Read Operations", totals.failed_reads),
-            ("Failed Write Operations", totals.failed_writes),
         ];
         numbers.iter().for_each(|(key, value)| self.field(key, value));
+        self.field("Failed Blocks Read", blocks(totals.failed_reads));
+        self.field("Failed Blocks Written", blocks(totals.failed_writes));
+        self.field("Failed Read Operations", totals.failed_reads);
+        self.field("Failed Write Operations", totals.failed_writes);
+        self.field("Failed Reserve Operations", totals.failed_reserves);
     }
+}
+
+/// What a path is between.
+struct Ends {
+    transport: &'static str,
+    from: String,
+    to: String,
+}
+
+fn ends(state: &HostState, path: &Path) -> Ends {
+    let transport = match transport(state, path.adapter as usize) {
+        Some(Transport::Iscsi) => "iscsi",
+        Some(Transport::Local) => "block",
+        _ => "fc",
+    };
+    let adapter = &state.adapters[path.adapter as usize].name;
+    Ends { transport, from: format!("{transport}.{adapter}"), to: format!("{transport}.kavg") }
+}
+
+fn uid(state: &HostState, path: &Path) -> String {
+    let Ends { from, to, .. } = ends(state, path);
+    format!("{from}-{to}-{}", state.devices[path.device as usize].name)
+}
+
+/// The runtime name of a path that is given by its UID; any other name is left as it is.
+pub(crate) fn runtime_name<'a>(state: &'a HostState, name: &'a str) -> &'a str {
+    let found = state.paths.iter().find(|path| uid(state, path) == name);
+    found.map_or(name, |path| &path.name)
 }
 
 /// `storage core path list` [KB-PATH]
@@ -136,22 +168,18 @@ pub(super) fn paths(
     name: Option<&str>,
 ) -> Result<Shown, String> {
     let own = state.paths.iter().filter(|path| devices.contains(&(path.device as usize)));
+    let name = name.map(|name| runtime_name(state, name));
     let mut out = Shown::blocks();
     for path in own.clone().filter(|path| name.is_none_or(|name| path.name == name)) {
         let device = &state.devices[path.device as usize];
         let adapter = &state.adapters[path.adapter as usize].name;
-        let transport = match transport(state, path.adapter as usize) {
-            Some(Transport::Iscsi) => "iscsi",
-            Some(Transport::Local) => "block",
-            _ => "fc",
-        };
+        let Ends { transport, from, to } = ends(state, path);
         let target = path.name.split(':').collect::<Vec<_>>();
         let number = |sign: char| {
             let part = target.iter().find_map(|part| part.strip_prefix(sign));
             part.unwrap_or("0").to_string()
         };
-        let (from, to) = (format!("{transport}.{adapter}"), format!("{transport}.kavg"));
-        let uid = format!("{from}-{to}-{}", device.name);
+        let uid = uid(state, path);
         out.begin("UID", &uid);
         out.field("UID", &uid);
         out.field("Runtime Name", &path.name);

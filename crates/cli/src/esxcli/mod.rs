@@ -11,7 +11,10 @@ mod tables;
 use control::{Device, HostState};
 use knobs::{Query, unknown};
 
-pub(crate) use self::shown::{Formatter, Shown};
+pub(crate) use self::{
+    blocks::runtime_name,
+    shown::{Formatter, Shown},
+};
 use crate::text::clean;
 
 /// What a command shows of a host.
