@@ -127,6 +127,7 @@ fn whole(device: Box<Device>, journal: Option<(&Path, u64)>) -> Result<Machine, 
         executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
+        tell: |_| {},
     };
     let machine = Machine::new(parts).map_err(|error| error.to_string())?;
     mailbox.send(Letter::Disk(device));

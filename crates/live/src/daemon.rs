@@ -347,6 +347,7 @@ fn machine(
         executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
+        tell: options.tell,
     };
     let machine = Machine::new(parts).map_err(|error| format!("a component: {error}"))?;
     Ok((mailbox, machine))

@@ -190,7 +190,7 @@ impl Opening<'_> {
             Backend::Memory => no_file(self.keep(component, Image::Memory(Memory::new(size)))),
             Backend::File(path) => {
                 let path = self.seen.base.join(path);
-                let found = self.file(component, wanted, &path);
+                let found = self.file((component, disk), wanted, &path);
                 found.map_err(|what| format!("`image`: {}: {what}", path.display()))?
             }
         };
@@ -213,7 +213,12 @@ impl Opening<'_> {
     }
 
     /// A file, which two disks have only if both say so.
-    fn file(&mut self, component: usize, wanted: &Wanted, path: &Path) -> Result<Found, String> {
+    fn file(
+        &mut self,
+        (component, disk): (usize, usize),
+        wanted: &Wanted,
+        path: &Path,
+    ) -> Result<Found, String> {
         if let Some(twin) = self.twin(path) {
             if !wanted.shared || !twin.shared {
                 return Err(format!(
@@ -233,7 +238,7 @@ impl Opening<'_> {
         if identity(path).is_some_and(|image| Some(image) == identity(self.seen.file.as_ref())) {
             return Err("it is the file that describes this host".into());
         }
-        let (file, made) = FileImage::open(path, wanted.size, wanted.read_only, wanted.is_raw)?;
+        let (mut file, made) = FileImage::open(path, wanted.size, wanted.read_only, wanted.is_raw)?;
         self.served.made.extend(made);
         if !file.is_direct {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
@@ -241,6 +246,7 @@ impl Opening<'_> {
         }
         let FileImage { identity, bytes, block, frees, .. } = file;
         let open = Some((path.to_path_buf(), identity, file.file()));
+        file.title = format!("disk `{}`: {}", self.seen.name(disk), file.title);
         let image = self.keep(component, Image::File(file));
         Ok(Found { image, bytes, block, frees, file: open })
     }
