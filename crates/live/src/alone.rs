@@ -138,7 +138,7 @@ impl Rings {
     fn new(device: Box<Device>, has_clock: bool) -> std::io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let (mut guests, clock) = (Guests::default(), has_clock.then(Clock::start));
-        guests.seat_device(device, &epoll);
+        guests.seat_device(device, &epoll, |_| {});
         let (asked, buffers, look_at) = (Asked::NOTHING, Buffers::default(), Time::ZERO);
         Ok(Self { guests, asked, buffers, epoll, clock, look_at })
     }

@@ -296,7 +296,10 @@ impl Machine {
                         self.hands.guests.seat(*arrived, &self.epoll);
                     }
                 }
-                Letter::Disk(device) => self.hands.guests.seat_device(device, &self.epoll),
+                Letter::Disk(device) => {
+                    let Hands { guests, tell, .. } = &mut self.hands;
+                    guests.seat_device(device, &self.epoll, *tell);
+                }
                 Letter::Socket(vdisk, file, listener) => {
                     self.hands.guests.renew(vdisk, file, listener, &self.epoll);
                 }
