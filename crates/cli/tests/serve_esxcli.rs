@@ -356,7 +356,7 @@ fn storage_policies_are_set_at_work_and_follow_the_file() {
     // It says something else alone: what was set at work stays.
     esxcli(&site, "storage policy gold: NumDiskShares 2000");
     let silver = format!("{other}[storage_policy.silver]\nlimit = 100\n");
-    assert_eq!(reload(&silver, "no disk and no setting has changed in the file"), "");
+    assert_eq!(reload(&silver, "no disk, no device and no setting has changed in the file"), "");
     assert_eq!(disks(), [gold(700), gold(700)]);
     assert_eq!(Control::on(&site).state()["disks"][0]["shares"], 2000);
     esxcli(&site, "a: StoragePolicy silver");
