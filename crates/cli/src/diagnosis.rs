@@ -72,6 +72,12 @@ impl Side {
         Self { recordings, report, verdicts }
     }
 
+    /// Whether a change has lines of PowerCLI.
+    pub(crate) fn has_powercli(&self) -> bool {
+        let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
+        findings.flat_map(|finding| &finding.changes).any(|change| !change.powercli.is_empty())
+    }
+
     fn judged(&self) -> Vec<Judged<'_>> {
         let hosts = self.recordings.iter().zip(&self.verdicts);
         hosts.map(|(recording, verdict)| Judged { recording, verdict }).collect()

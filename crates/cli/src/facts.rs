@@ -54,6 +54,30 @@ pub(crate) fn add_what_was(facts: &mut Facts, [before, after]: [&HostState; 2]) 
         }
     }
     facts.limits = Arc::new(lowest(limits(after), limits(before)));
+    add_dead_paths(facts, [before, after]);
+}
+
+/// Adds which devices no path led to, neither before nor after: when it went down is not told, and while it was recorded
+/// none did.
+fn add_dead_paths(facts: &mut Facts, states: [&HostState; 2]) {
+    const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
+    let [before, after] = states.map(|state| {
+        let named = state.devices.iter().enumerate().map(|(place, device)| {
+            let is_its = |path: &&control::Path| path.device as usize == place;
+            (&device.name, state.paths.iter().filter(is_its).collect::<Vec<_>>())
+        });
+        let is_cut = |paths: &[&control::Path]| paths.iter().all(|path| path.dead || !path.up);
+        let cut = named.filter(|(_, paths)| !paths.is_empty() && is_cut(paths));
+        cut.collect::<BTreeMap<_, _>>()
+    });
+    for (name, paths) in after.into_iter().filter(|(name, _)| before.contains_key(name)) {
+        let known = facts.devices.entry(name.clone()).or_default();
+        known.cut_off = vec![ALWAYS];
+        if let Some(known) = &mut known.paths {
+            let dead = paths.into_iter().map(|path| (path.name.clone(), vec![ALWAYS]));
+            (known.working, known.dead) = (0, Some(dead.collect()));
+        }
+    }
 }
 
 /// What is known of a device, with its depths as they were at the beginning and at the end of what is judged.

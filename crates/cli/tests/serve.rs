@@ -319,12 +319,14 @@ fn what_is_written_at_work_is_nothing_that_is_read_served_or_written() {
 #[test]
 fn a_write_beyond_the_limit_of_a_file_fails_alone() {
     let site = Site::new(DISKS);
-    let daemon = site.serve(3, &[]);
+    let mut daemon = site.serve(3, &[]);
     let mut limit = Command::new("prlimit");
     limit.args(["--fsize=65536", "--pid", &daemon.id().to_string()]);
     assert!(limit.status().expect("util-linux has it").success());
     let mut client = Client::on(&site.socket(), "file", false);
     assert_eq!(client.write(0, MIB as u64, &[7; 4096]), ENOSPC);
+    let said = daemon.said_behind("disk `");
+    assert!(said.ends_with(".img: I/O fails: EFBIG: File too large"), "{said}");
     assert_eq!(client.write(0, 4096, &[7; 4096]), 0);
     daemon.stop();
 }

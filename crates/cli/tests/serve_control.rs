@@ -171,6 +171,7 @@ fn what_is_diagnosed_of_a_daemon_has_its_limits_and_what_its_arrays_refuse() {
         diagnosed(&format!("{COMPETING}limit = 2000\n").replace("[vm.b", "limit = 1500\n[vm.b"));
     assert!(said.contains("by its IOPS limit of 1,500"), "{said}");
     assert!(said.contains("-DiskLimitIOPerSecond 1500"), "{said}");
+    assert!(said.ends_with("`kavg esxcli` takes the lines of PowerCLI too, in quotes."), "{said}");
     let said = diagnosed(&COMPETING.replace("[array.flash]", "[array.flash]\nlun_queue_limit = 4"));
     assert!(said.contains("its array takes no more, and answered TASK SET FULL or BUSY"), "{said}");
 }

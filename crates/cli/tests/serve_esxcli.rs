@@ -18,7 +18,7 @@ use std::{
 use capture::{Esxcli, parse_esxcli};
 use control::Control;
 use daemon::{Site, TWO_DISKS as DISKS};
-use nbd::Client;
+use nbd::{Client, READ};
 use serde_json::{Value, json};
 
 const DEVICE: &str = "naa.60000000000000000000000000000001";
@@ -297,6 +297,15 @@ fn a_daemon_is_diagnosed_and_shown() {
     let off = kavg(&site, &["diagnose", "--live", "c", "-d", "1", "-n", "2"]);
     let said = String::from_utf8(off.stderr).unwrap();
     assert!(said.contains(&format!("path vmhba1:C0:T0:L0 of {DEVICE} is off")), "{said}");
+    esxcli(&site, "storage core path set -p vmhba2:C0:T0:L0 -s off");
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    (0..2).for_each(|_| _ = client.ask(0, READ, 0, 512, &[]));
+    let cut = kavg(&site, &["diagnose", "--live", "c", "-d", "1", "-n", "2", "--no-simulate"]);
+    assert_eq!(cut.status.code(), Some(1), "{cut:?}");
+    let said = String::from_utf8(cut.stdout).unwrap();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("does not answer: 2 commands are outstanding and none"), "{said}");
+    assert!(said.contains("all its 2 paths are down"), "{said}");
     let screens = kavg(&site, &["esxtop", "--live", "c", "-d", "1"]);
     let screens = String::from_utf8(screens.stdout).unwrap();
     assert!(screens.contains("esxtop u, devices") && screens.contains(DEVICE), "{screens}");
@@ -393,7 +402,7 @@ fn storage_policies_are_set_at_work_and_follow_the_file() {
     // It says something else alone: what was set at work stays.
     esxcli(&site, "storage policy gold: NumDiskShares 2000");
     let silver = format!("{other}[storage_policy.silver]\nlimit = 100\n");
-    assert_eq!(reload(&silver, "no disk and no setting has changed in the file"), "");
+    assert_eq!(reload(&silver, "no disk, no device and no setting has changed in the file"), "");
     assert_eq!(disks(), [gold(700), gold(700)]);
     assert_eq!(Control::on(&site).state()["disks"][0]["shares"], 2000);
     esxcli(&site, "a: StoragePolicy silver");

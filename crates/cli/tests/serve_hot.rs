@@ -176,7 +176,13 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
         (of_b("read_only = true"), format!("h.toml:14: disk `b:scsi0:0`: `read_only` {anew}")),
         (of_b("export = \"x\""), format!("h.toml:14: disk `b:scsi0:0`: `export` {anew}")),
         (of_b("image = \"x.img\""), "h.toml:17: disk `b:scsi0:0`: `image`: ./x.img is not".into()),
-        (of_b("[vm.b]\npower = \"off\""), format!("`power` of VM `b` {anew}")),
+        (of_b("[vm.b]\npower = \"off\""), format!("h.toml:18: `power` of VM `b` {anew}")),
+        (
+            DISKS.replace("[vm.a", "scheduler = \"mclock\"\n[vm.a"),
+            format!(
+                "h.toml:6: `scheduler` of device `naa.60000000000000000000000000000001` {anew}"
+            ),
+        ),
         (of_b("[host.h]\ncpus = [0]"), format!("h.toml:18: `cpus` of host `h` {anew}")),
         (DISKS.replace("\"8m\"", "\"4m\""), "h.toml:11: disk `a:scsi0:0`: `size`: 8388608".into()),
         (
@@ -207,6 +213,46 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
         assert_eq!(exports(&site), ["a:scsi0:0", "b:scsi0:0"]);
     }
     assert_eq!(client.write(0, 0, &[1; 512]), 0, "it was never dropped");
+    daemon.stop();
+}
+
+/// A disk behind an array that is emulated.
+const EMULATED: &str = r#"
+[array.a]
+servers = 8
+service = "0.1ms"
+[datastore.e]
+backend = "null"
+emulate = true
+[vm.a.disk."scsi0:0"]
+datastore = "e"
+size = "1m"
+"#;
+
+#[test]
+fn what_comes_beside_an_emulated_array_does_not_change_it() {
+    let site = Site::new(EMULATED);
+    let mut daemon = site.serve(1, &[]);
+    let with = |store: &str, emulate: bool, disk: &str| {
+        format!("[datastore.{store}]\nbackend = \"null\"\nemulate = {emulate}\n{disk}{EMULATED}")
+    };
+    let disk = |name: &str, store: &str| {
+        format!("[vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"{store}\"\nsize = \"1m\"\n")
+    };
+    reload(&site, &mut daemon, &with("n", false, ""), "1 device more");
+    // In front of the file's datastores, so that numbers of volumes are others.
+    let more = with("n", false, &format!("{}{}", disk("b", "n"), disk("c", "e")));
+    reload(&site, &mut daemon, &more, "2 disks more");
+    for export in ["a:scsi0:0", "b:scsi0:0", "c:scsi0:0"] {
+        assert_eq!(Client::on(&site.socket(), export, false).write(0, 0, &[1; 512]), 0);
+    }
+    let refused = "h.toml is not taken: ";
+    let said = reload(&site, &mut daemon, &with("x", true, &disk("x", "x")), refused);
+    let line = "h.toml:9: disk `x:scsi0:0`: array `a`, which is emulated, is another one at work";
+    assert!(said.starts_with(line), "{said}");
+    let said = reload(&site, &mut daemon, &EMULATED.replace("= 8", "= 4"), refused);
+    let line = "h.toml:6: array `a`, which is emulated, cannot be changed at work";
+    assert!(said.starts_with(line), "{said}");
     daemon.stop();
 }
 

@@ -26,6 +26,7 @@ size = "1m"
 [vm.b.disk."scsi0:0"]
 datastore = "m"
 size = "1m"
+limit = 500
 "#;
 
 const DASHBOARD: &str = include_str!("../../../contrib/grafana/kavg.json");
@@ -74,7 +75,7 @@ fn families(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn totals_are_read_and_the_dashboard_names_what_there_is() {
     let site = Site::new(DISKS);
-    let mut daemon = site.serve(2, &["--metrics", "127.0.0.1:0"]);
+    let mut daemon = site.serve(2, &["--metrics", "127.0.0.1:0", "--control", "c"]);
     let address = daemon.said_behind("counters for OpenMetrics: http://");
     let address = address.strip_suffix("/metrics").expect("a path").to_owned();
     let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
@@ -87,6 +88,16 @@ fn totals_are_read_and_the_dashboard_names_what_there_is() {
     assert!(written.ends_with("op=\"read\"} 0"), "{written}");
     let all = "kavg_disk_latency_seconds_count{host=\"h\",vm=\"a\"";
     assert!(line(all).ends_with("} 7"), "{}", line(all));
+    let limits: Vec<_> = text.lines().filter(|line| line.starts_with("kavg_disk_limit")).collect();
+    let [limit] = limits[..] else { panic!("{limits:?}") };
+    assert!(limit.contains("vm=\"b\"") && limit.ends_with("} 500"), "{limit}");
+    let path = line("kavg_path_up{host=\"h\",device=\"");
+    assert!(path.ends_with(",adapter=\"vmhba1\",path=\"vmhba1:C0:T0:L0\"} 1"), "{path}");
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    kavg.args(["esxcli", "--live", "c", "storage core path set -p vmhba1:C0:T0:L0 -s off"]);
+    assert!(kavg.current_dir(site.directory.path()).status().unwrap().success());
+    let off = ask(&address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(off.contains("path=\"vmhba1:C0:T0:L0\"} 0\n"), "{off}");
     let known: BTreeSet<String> = families(text).into_values().flatten().collect();
     let named = DASHBOARD.split(|c: char| !c.is_ascii_lowercase() && c != '_');
     let named: BTreeSet<&str> = named.filter(|word| word.starts_with("kavg_")).collect();

@@ -769,7 +769,8 @@ fn who_stands_still_on_a_device_without_paths_is_named() {
     let run = path_down("");
     assert_eq!(headline(&run), "sql on datastore prod: Device does not answer.");
     let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
-    assert!(sentence.ends_with("none completes, its path is down."), "{sentence}");
+    let told = "none completes, its path vmhba1:C0:T0:L0 is down.";
+    assert!(sentence.ends_with(told), "{sentence}");
 }
 
 #[test]

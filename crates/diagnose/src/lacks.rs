@@ -93,6 +93,32 @@ fn untold(host: &Host<'_>) -> Option<Lack> {
     Some(Lack { what: Lacking::Rows, sentence })
 }
 
+/// Commands of a device, or of several, that wait all the while and none of which completes: a silent device, or a few rows
+/// of one whose commands take long.
+pub(crate) fn unanswered(host: &Host<'_>) -> Option<Lack> {
+    const OUTSTANDING: f64 = 2.0;
+    let every = host.every_sample();
+    let waits = |device: &&Device<'_>| {
+        // In the first row nothing is outstanding where esxtop has just begun.
+        let is_out = |&s: &usize| device.queue.sampled(s) >= Some(OUTSTANDING);
+        every.iter().all(|&s| device.flow.rate(s).is_none_or(|rate| rate == 0.0))
+            && every.iter().any(|&s| device.flow.rate(s).is_some())
+            && every.len() > 1
+            && every[1..].iter().all(is_out)
+    };
+    let mut all = host.devices.iter().filter(waits);
+    let name = all.next()?.flow.name;
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(", and of {more} more"),
+    };
+    let sentence = format!(
+        "Commands of {name}{more} are outstanding all the while and none completes: a longer recording tells \
+         whether it does not answer."
+    );
+    Some(Lack { what: Lacking::Rows, sentence })
+}
+
 /// What a fault may go unseen without: what is aborted or refused need not be slow, nor what an adapter holds be
 /// its device's, nor what waits above the devices be theirs. NFS has none of them.
 pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
@@ -358,6 +384,18 @@ mod tests {
         assert_eq!(judged(recording.clone()), (Outcome::Healthy, None));
         recording.times_ms.iter_mut().skip(20).for_each(|time| *time += 40_000);
         assert_eq!(judged(recording), (Outcome::CannotTell, Some(Lacking::Rows)));
+    }
+
+    #[test]
+    fn commands_that_wait_in_a_few_rows_without_one_that_completes_are_no_all_clear() {
+        let found = |samples, out: u32| {
+            let mut bench = Bench::new(samples);
+            bench.device("naa.1", 64).vm("a").sampled(move |_| out);
+            judged(bench.recording())
+        };
+        assert_eq!(found(2, 129), (Outcome::CannotTell, Some(Lacking::Rows)));
+        assert_eq!(found(8, 129), (Outcome::Problem, None));
+        assert_eq!(found(2, 1), (Outcome::Idle, None));
     }
 
     #[test]

@@ -105,6 +105,7 @@ fn judge(
     let unserved = unserved::of(host, &facts);
     lacks.extend(unserved::lacks(&unserved, &findings));
     lacks.extend(above::of(host, &findings));
+    lacks.extend(lacks::unanswered(host).filter(|_| findings.is_empty()));
     lacks.extend(unexplained::of(host, &facts, &findings));
     let outcome = outcome(host, &findings, &lacks);
     let mut headline = headline(host, outcome, &findings, &lacks, &facts);

@@ -127,6 +127,7 @@ fn whole(device: Box<Device>, journal: Option<(&Path, u64)>) -> Result<Machine, 
         executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
+        tell: |_| {},
     };
     let machine = Machine::new(parts).map_err(|error| error.to_string())?;
     mailbox.send(Letter::Disk(device));
@@ -137,7 +138,7 @@ impl Rings {
     fn new(device: Box<Device>, has_clock: bool) -> std::io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let (mut guests, clock) = (Guests::default(), has_clock.then(Clock::start));
-        guests.seat_device(device, &epoll);
+        guests.seat_device(device, &epoll, |_| {});
         let (asked, buffers, look_at) = (Asked::NOTHING, Buffers::default(), Time::ZERO);
         Ok(Self { guests, asked, buffers, epoll, clock, look_at })
     }

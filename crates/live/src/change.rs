@@ -274,13 +274,16 @@ impl Planning<'_> {
             }
             let (component, place) = (components.vdisks[disk], open.image);
             let target = host.targets[disk];
-            let name = &scenario.arrays[target.array].name;
-            let array = opened.array(component, name).filter(|_| image.emulated);
-            if image.emulated && array.is_none() {
-                let what = format!("it cannot move at work to array `{name}`, which is new to it");
-                return Err(self.seen.refusal(disk, &what));
-            }
-            let array = array.map(|array| (array, target.volume));
+            let array = &scenario.arrays[target.array];
+            let volume = || {
+                let known = opened.volume(component, array, target.volume)?;
+                let name = &array.name;
+                known.ok_or_else(|| {
+                    format!("it cannot move at work to array `{name}`, which is new to it")
+                })
+            };
+            let array = image.emulated.then(volume).transpose();
+            let array = array.map_err(|what| self.seen.refusal(disk, &what))?;
             let vm = ids.vm(host.config.vdisks[disk].vm);
             moves.push(Move { from, to, component, disk: Disk { image: place, array, vm } });
             opened.renumber(from, to);

@@ -222,7 +222,7 @@ impl Daemon {
         self.notes.extend(notes);
         self.made.extend(made);
         let refuse =
-            |what| format!("{file}:{}: host `{}`: {what}", host.cpus_line, host.config.name);
+            |what| format!("{file}:{}: host `{}`: {what}", host.lines.cpus, host.config.name);
         host.cpus.iter().try_for_each(|cpu| try_cpu(*cpu)).map_err(refuse)?;
         let (mut machines, mut ways) = (Vec::new(), Vec::new());
         for (index, part) in parts.into_iter().enumerate() {
@@ -347,6 +347,7 @@ fn machine(
         executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
+        tell: options.tell,
     };
     let machine = Machine::new(parts).map_err(|error| format!("a component: {error}"))?;
     Ok((mailbox, machine))

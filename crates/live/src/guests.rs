@@ -62,9 +62,9 @@ impl Guests {
     }
 
     /// Gives a disk a place.
-    pub(crate) fn seat_device(&mut self, mut device: Box<Device>, epoll: &Epoll) {
+    pub(crate) fn seat_device(&mut self, mut device: Box<Device>, epoll: &Epoll, tell: fn(&str)) {
         let (place, key) = self.free();
-        if device.open(key, 1 << KEY_BITS, epoll).is_ok() {
+        if device.open((key, 1 << KEY_BITS), epoll, tell).is_ok() {
             let vdisk = device.vdisk();
             self.places[place] = Some(Guest { key, vdisk, front: Front::Vhost(device) });
         }

@@ -329,11 +329,16 @@ fn summary(plans: &[Plan]) -> String {
     let moved = counted(count(Plan::moved_disks), "disk");
     let moved = moved.map(|it| it + " on another device");
     let grown = counted(count(Plan::grown_disks), "disk").map(|it| it + " larger");
+    let [come, left] = [Changes::new_devices, Changes::gone_devices].map(|of| {
+        let devices = plans.iter().map(|plan| of(&plan.changes)).sum();
+        counted(devices, "device")
+    });
+    let (come, left) = (come.map(|it| it + " more"), left.map(|it| it + " fewer"));
     let set = counted(count(|plan| plan.changes.knobs.len()), "setting");
     let set = set.map(|it| it + " as the file says now");
-    let all: Vec<_> = [new, gone, moved, grown, set].into_iter().flatten().collect();
+    let all: Vec<_> = [new, gone, moved, grown, come, left, set].into_iter().flatten().collect();
     if all.is_empty() {
-        "no disk and no setting has changed in the file".into()
+        "no disk, no device and no setting has changed in the file".into()
     } else {
         all.join(", ")
     }

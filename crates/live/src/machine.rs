@@ -18,6 +18,7 @@ mod changes;
 mod cuts;
 #[cfg(test)]
 mod experiments;
+mod faults;
 mod hands;
 #[cfg(test)]
 mod journalled;
@@ -83,6 +84,8 @@ pub(crate) struct Parts {
     pub(crate) executor: Executor,
     pub(crate) clock: Clock,
     pub(crate) mailbox: Arc<Mailbox>,
+    /// Who hears what goes wrong at work.
+    pub(crate) tell: fn(&str),
 }
 
 /// One component at work.
@@ -141,7 +144,7 @@ impl Sink for Outlet<'_> {
 impl Machine {
     /// A component that is ready to work.
     pub(crate) fn new(parts: Parts) -> io::Result<Self> {
-        let Parts { engine, journal, first, part, more, executor, clock, mailbox } = parts;
+        let Parts { engine, journal, first, part, more, executor, clock, mailbox, tell } = parts;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
@@ -153,7 +156,7 @@ impl Machine {
         let mut machine = Self {
             engine,
             journal,
-            hands: Hands::new(executor),
+            hands: Hands::new(executor, tell),
             clock,
             mailbox,
             epoll,
@@ -293,7 +296,10 @@ impl Machine {
                         self.hands.guests.seat(*arrived, &self.epoll);
                     }
                 }
-                Letter::Disk(device) => self.hands.guests.seat_device(device, &self.epoll),
+                Letter::Disk(device) => {
+                    let Hands { guests, tell, .. } = &mut self.hands;
+                    guests.seat_device(device, &self.epoll, *tell);
+                }
                 Letter::Socket(vdisk, file, listener) => {
                     self.hands.guests.renew(vdisk, file, listener, &self.epoll);
                 }

@@ -15,7 +15,7 @@ use engine::{HostConfig, Object, Part};
 use knobs::{Advanced, DSNRO, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, Target, TargetId};
 use scenario::{Components, Host, Image, Scenario};
 
-use crate::ids::Same;
+use crate::{ids::Same, served::same_volume};
 
 /// What changed on a host. Ids are those of the new reading, but for what is gone.
 #[derive(Debug)]
@@ -101,12 +101,22 @@ impl Changes {
         Ok(Self { same, origins, gone, new, knobs, host, components })
     }
 
+    /// How many devices were not there.
+    pub(crate) fn new_devices(&self) -> usize {
+        self.same.devices.iter().filter(|origin| origin.is_none()).count()
+    }
+
+    /// How many devices are not there any more.
+    pub(crate) fn gone_devices(&self) -> usize {
+        self.gone.iter().filter(|object| matches!(object, Object::Device(_))).count()
+    }
+
     /// How many disks were not there.
     pub(crate) fn new_disks(&self) -> usize {
         self.origins.iter().filter(|origin| origin.is_none()).count()
     }
 
-    /// How many are not there any more. One that moves leaves its place.
+    /// How many disks are not there any more. One that moves leaves its place.
     pub(crate) fn gone_disks(&self) -> usize {
         let places = self.gone.iter().filter(|object| matches!(object, Object::Vdisk(_))).count();
         let moved = self.origins.iter().zip(&self.same.vdisks);
@@ -124,6 +134,11 @@ fn refusal_at(file: &str, line: usize, what: &str) -> String {
         0 => refusal(what),
         line => format!("{file}:{line}: {}", refusal(what)),
     }
+}
+
+/// The line of a part, by its place; 0 where it has none.
+fn line_of(lines: &[usize], place: usize) -> usize {
+    lines.get(place).copied().unwrap_or_default()
 }
 
 /// Where the parts of a host were in the reading before, and each disk also where it has moved.
@@ -349,14 +364,16 @@ fn assigned(new: &Host, origins: &[Option<usize>], was: &Components) -> Result<C
 
 /// An array that is emulated in front of a disk stays as it is.
 fn check_arrays(readings: &Readings<'_>, origins: &[Option<usize>]) -> Result<(), String> {
-    let Readings { was: (was, was_host), new: (new, new_host), .. } = readings;
+    let Readings { file, was: (was, was_host), new: (new, new_host), .. } = readings;
     for (disk, origin) in origins.iter().enumerate() {
         let is_emulated = new_host.images[disk].as_ref().is_some_and(|image| image.emulated);
         let Some(origin) = origin.filter(|_| is_emulated) else { continue };
         let before = &was.arrays[was_host.targets[origin].array];
-        let now = &new.arrays[new_host.targets[disk].array];
-        if before != now {
-            return Err(refusal(&format!("array `{}`, which is emulated,", before.name)));
+        let target = new_host.targets[disk];
+        let now = &new.arrays[target.array];
+        if same_volume(before, now, target.volume).is_none() {
+            let what = format!("array `{}`, which is emulated,", before.name);
+            return Err(refusal_at(file, now.line, &what));
         }
     }
     Ok(())
@@ -483,15 +500,16 @@ fn check_rest(file: &str, mut patched: Host, new: &Host) -> Result<(), String> {
     // A setting that is gone is one at its default.
     patched.settings.clone_from(&new.settings);
     check_adapters(file, &patched, new)?;
-    check_parts(&mut patched.config, &new.config)?;
+    check_parts(file, &mut patched.config, new)?;
     if let Some(vm) = patched.guests.iter().zip(&new.guests).position(|(was, new)| was != new) {
-        return Err(refusal(&format!("`guest` of VM `{}`", new.config.vms[vm].name)));
+        let what = format!("`guest` of VM `{}`", new.config.vms[vm].name);
+        return Err(refusal_at(file, line_of(&new.lines.vms, vm), &what));
     }
     let name = &new.config.name;
     let keys = [
         ("nbd", patched.nbd == new.nbd, new.nbd.as_ref().map_or(0, |nbd| nbd.line)),
         ("sockets", patched.sockets == new.sockets, new.sockets.line),
-        ("cpus", patched.cpus == new.cpus, new.cpus_line),
+        ("cpus", patched.cpus == new.cpus, new.lines.cpus),
     ];
     if let Some((key, _, line)) = keys.iter().find(|(_, is_same, _)| !is_same) {
         return Err(refusal_at(file, *line, &format!("`{key}` of host `{name}`")));
@@ -532,7 +550,7 @@ fn check_adapters(file: &str, was: &Host, new: &Host) -> Result<(), String> {
             ("timeout", was.timeout_ns == adapter.timeout_ns),
         ];
         if let Some(key) = changed(&keys) {
-            let line = new.driver_lines.get(id).copied().unwrap_or_default();
+            let line = line_of(&new.lines.drivers, id);
             return Err(refusal_at(file, line, &format!("`{key}` of adapter `{}`", adapter.name)));
         }
     }
@@ -540,30 +558,35 @@ fn check_adapters(file: &str, was: &Host, new: &Host) -> Result<(), String> {
 }
 
 /// What parts are made of must be as it was, but for how they are numbered.
-fn check_parts(was: &mut HostConfig, new: &HostConfig) -> Result<(), String> {
+fn check_parts(file: &str, was: &mut HostConfig, new: &Host) -> Result<(), String> {
     fn differing<T: PartialEq>(was: &[T], new: &[T]) -> Option<usize> {
         was.iter().zip(new).position(|(was, new)| was != new)
     }
+    let Host { config: new, lines, .. } = new;
+    let of_device = |id: usize, key: &str| {
+        let what = format!("`{key}` of device `{}`", new.devices[id].name);
+        Err(refusal_at(file, line_of(&lines.devices, id), &what))
+    };
+    let of_vm = |id: usize, what: &str| {
+        let what = format!("{what} of VM `{}`", new.vms[id].name);
+        Err(refusal_at(file, line_of(&lines.vms, id), &what))
+    };
     was.paths.iter_mut().zip(&new.paths).for_each(|(was, new)| was.name.clone_from(&new.name));
     was.vms.iter_mut().zip(&new.vms).for_each(|(was, new)| was.world = new.world);
     was.devices.iter_mut().zip(&new.devices).for_each(|(was, new)| was.dsnro = new.dsnro);
     if let Some(id) = differing(&was.devices, &new.devices) {
-        let (was, new) = (&was.devices[id], &new.devices[id]);
-        let key = if was.kind == new.kind { "scheduler" } else { "kind" };
-        return Err(refusal(&format!("`{key}` of device `{}`", new.name)));
+        let is_same_kind = was.devices[id].kind == new.devices[id].kind;
+        return of_device(id, if is_same_kind { "scheduler" } else { "kind" });
     }
     if let Some(id) = differing(&was.paths, &new.paths) {
-        let name = &new.devices[new.paths[id].device.index()].name;
-        return Err(refusal(&format!("`unoptimized_paths` of device `{name}`")));
+        return of_device(new.paths[id].device.index(), "unoptimized_paths");
     }
     if let Some(id) = differing(&was.vms, &new.vms) {
-        let (was, new) = (&was.vms[id], &new.vms[id]);
-        let key = if was.powered_on == new.powered_on { "timeout" } else { "power" };
-        return Err(refusal(&format!("`{key}` of VM `{}`", new.name)));
+        let is_same_power = was.vms[id].powered_on == new.vms[id].powered_on;
+        return of_vm(id, if is_same_power { "`timeout`" } else { "`power`" });
     }
     if let Some(id) = differing(&was.vscsi, &new.vscsi) {
-        let name = &new.vms[new.vscsi[id].vm.index()].name;
-        return Err(refusal(&format!("`adapter` of disks of VM `{name}`")));
+        return of_vm(new.vscsi[id].vm.index(), "`adapter` of disks");
     }
     Ok(())
 }

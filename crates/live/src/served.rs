@@ -7,7 +7,7 @@ use std::{
 };
 
 use counters::{VdiskId, VmId};
-use model::Array;
+use model::{Array, ArrayConfig};
 use scenario::{Backend, Components, Host, Image as Wanted, Scenario};
 
 use crate::{
@@ -25,8 +25,8 @@ pub(crate) struct Opened {
     disks: Vec<OpenDisk>,
     /// By component how many images it has been given.
     images: Vec<usize>,
-    /// By component the names of the arrays that it has been given.
-    arrays: Vec<Vec<String>>,
+    /// By component the arrays that it has been given, as the file had them then.
+    arrays: Vec<Vec<scenario::Array>>,
 }
 
 /// A disk that is open.
@@ -140,9 +140,27 @@ impl Opened {
         Ok(opening.served)
     }
 
-    /// The place of an array that a component has been given.
-    pub(crate) fn array(&self, component: usize, name: &str) -> Option<usize> {
-        self.arrays.get(component)?.iter().position(|known| known == name)
+    /// Where a component has a volume of an array: the place of the array, and its volume there. Nothing where it has
+    /// none of that name.
+    ///
+    /// # Errors
+    /// The array is not as it was when the component was given it.
+    pub(crate) fn volume(
+        &self,
+        component: usize,
+        now: &scenario::Array,
+        volume: u32,
+    ) -> Result<Option<(usize, u32)>, String> {
+        let mut given = self.arrays.get(component).into_iter().flatten().enumerate();
+        let known = given.find(|(_, known)| known.name == now.name);
+        let Some((place, known)) = known else { return Ok(None) };
+        let volume = same_volume(known, now, volume).ok_or_else(|| {
+            format!(
+                "array `{}`, which is emulated, is another one at work: begin the daemon anew",
+                now.name
+            )
+        })?;
+        Ok(Some((place, volume)))
     }
 
     /// A disk has another id in engines, and the same image.
@@ -179,7 +197,7 @@ impl Opening<'_> {
         {
             return Err(format!("another disk has the socket `{}`", socket.display()));
         }
-        let array = wanted.emulated.then(|| self.array(disk));
+        let array = wanted.emulated.then(|| self.array(disk)).transpose()?;
         let vdisk = self.seen.ids.vdisk(VdiskId::new(disk));
         let vm = self.seen.ids.vm(self.seen.host.config.vdisks[disk].vm);
         let size = wanted.size.unwrap_or_default();
@@ -190,7 +208,7 @@ impl Opening<'_> {
             Backend::Memory => no_file(self.keep(component, Image::Memory(Memory::new(size)))),
             Backend::File(path) => {
                 let path = self.seen.base.join(path);
-                let found = self.file(component, wanted, &path);
+                let found = self.file((component, disk), wanted, &path);
                 found.map_err(|what| format!("`image`: {}: {what}", path.display()))?
             }
         };
@@ -213,7 +231,12 @@ impl Opening<'_> {
     }
 
     /// A file, which two disks have only if both say so.
-    fn file(&mut self, component: usize, wanted: &Wanted, path: &Path) -> Result<Found, String> {
+    fn file(
+        &mut self,
+        (component, disk): (usize, usize),
+        wanted: &Wanted,
+        path: &Path,
+    ) -> Result<Found, String> {
         if let Some(twin) = self.twin(path) {
             if !wanted.shared || !twin.shared {
                 return Err(format!(
@@ -233,7 +256,7 @@ impl Opening<'_> {
         if identity(path).is_some_and(|image| Some(image) == identity(self.seen.file.as_ref())) {
             return Err("it is the file that describes this host".into());
         }
-        let (file, made) = FileImage::open(path, wanted.size, wanted.read_only, wanted.is_raw)?;
+        let (mut file, made) = FileImage::open(path, wanted.size, wanted.read_only, wanted.is_raw)?;
         self.served.made.extend(made);
         if !file.is_direct {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
@@ -241,6 +264,7 @@ impl Opening<'_> {
         }
         let FileImage { identity, bytes, block, frees, .. } = file;
         let open = Some((path.to_path_buf(), identity, file.file()));
+        file.title = format!("disk `{}`: {}", self.seen.name(disk), file.title);
         let image = self.keep(component, Image::File(file));
         Ok(Found { image, bytes, block, frees, file: open })
     }
@@ -253,18 +277,36 @@ impl Opening<'_> {
     }
 
     /// The emulated array in front of a disk, and its volume there.
-    fn array(&mut self, disk: usize) -> (usize, u32) {
+    fn array(&mut self, disk: usize) -> Result<(usize, u32), String> {
         let Seen { scenario, host, components, .. } = self.seen;
         let (target, component) = (host.targets[disk], components.vdisks[disk]);
         let array = &scenario.arrays[target.array];
-        let known = &mut self.opened.arrays[component];
-        let place = known.iter().position(|name| *name == array.name).unwrap_or_else(|| {
-            self.served.parts[component].arrays.push(Array::new(&array.config, scenario.seed));
-            known.push(array.name.clone());
-            known.len() - 1
-        });
-        (place, target.volume)
+        if let Some(known) = self.opened.volume(component, array, target.volume)? {
+            return Ok(known);
+        }
+        let given = &mut self.opened.arrays[component];
+        self.served.parts[component].arrays.push(Array::new(&array.config, scenario.seed));
+        given.push(array.clone());
+        Ok((given.len() - 1, target.volume))
     }
+}
+
+/// Where an array has a volume that it has in another reading of the file too; nothing where either has become another
+/// one. Volumes may have come and gone beside it.
+pub(crate) fn same_volume(
+    was: &scenario::Array,
+    now: &scenario::Array,
+    volume: u32,
+) -> Option<u32> {
+    let bare = |array: &scenario::Array| scenario::Array {
+        config: ArrayConfig { volumes: Vec::new(), ..array.config.clone() },
+        volumes: Vec::new(),
+        line: 0,
+        ..array.clone()
+    };
+    let place = was.volumes.iter().position(|name| *name == now.volumes[volume as usize])?;
+    let is_same = was.config.volumes[place] == now.config.volumes[volume as usize];
+    (is_same && bare(was) == bare(now)).then_some(place as u32)
 }
 
 /// What a path leads to.

@@ -117,9 +117,9 @@ impl Arrays {
         for (name, node) in root.named("array")? {
             all.names.add(&node, &name, None)?;
             let table = node.table(ARRAY_KEYS)?;
-            let (config, policies) = (array(&table)?, policies(&table)?);
+            let (config, policies, line) = (array(&table)?, policies(&table)?, node.line());
             all.switches.push(switches.of_ports(&table, config.queues.ports as usize)?);
-            all.arrays.push(Array { config, name, volumes: Vec::new(), policies });
+            all.arrays.push(Array { config, name, volumes: Vec::new(), policies, line });
         }
         if all.arrays.is_empty() && purpose == Purpose::Serve {
             all.arrays.push(serving::no_array());

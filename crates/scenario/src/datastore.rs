@@ -220,6 +220,7 @@ impl Datastores {
         self.known.insert(key, id);
         devices.push(device.clone());
         hosts.hosts[host].datastores.push(Vec::new());
+        hosts.hosts[host].lines.devices.push(common.table.node().line());
         if common.kind == Kind::Rdm {
             hosts.hosts[host].rdms.push(id);
         }

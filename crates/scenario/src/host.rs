@@ -8,7 +8,7 @@ use knobs::{Driver, Transport, Version};
 use model::InitiatorConfig;
 
 use crate::{
-    Error, Host,
+    Error, Host, Lines,
     array::count,
     initiator::{Way, Ways},
     names,
@@ -91,7 +91,9 @@ fn host(
         ("sum_of_active_paths", DepthMode::SumOfActivePaths),
     ];
     let throttles = [("kernel", ThrottleMode::Kernel), ("kb", ThrottleMode::Kb)];
-    let Adapters { adapters, ways, driver_lines } = adapters(table, switches)?;
+    let Adapters { adapters, ways, driver_lines: drivers } = adapters(table, switches)?;
+    let cpus = table.get("cpus").map_or(0, |node| node.line());
+    let lines = Lines { cpus, drivers, ..Lines::default() };
     let config = HostConfig {
         name: String::new(),
         version: table.read("esxi", version)?.unwrap_or(default),
@@ -130,8 +132,7 @@ fn host(
         nbd: table.read("nbd", serving::nbd)?,
         sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
-        cpus_line: table.get("cpus").map_or(0, |node| node.line()),
-        driver_lines,
+        lines,
     };
     Ok((host, ways))
 }

@@ -47,8 +47,8 @@ pub use over::Over;
 pub use scenario::{Beside, parse_knob};
 pub use types::{
     Action, Array, AutomaticThreshold, Backend, Bound, CopyConfig, DownBy, DownPaths, Expectation,
-    Face, FlashCache, Given, Host, Image, Nbd, Role, Scenario, Sockets, StoragePolicy, Subject,
-    Switch, Target, TimedEvent, Window, Workload,
+    Face, FlashCache, Given, Host, Image, Lines, Nbd, Role, Scenario, Sockets, StoragePolicy,
+    Subject, Switch, Target, TimedEvent, Window, Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -104,7 +104,7 @@ pub(crate) fn no_array() -> Array {
         front: Front::default(),
         volumes: Vec::new(),
     };
-    Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }
+    Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new(), line: 0 }
 }
 
 /// What the images of a datastore have in common.

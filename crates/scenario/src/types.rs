@@ -103,10 +103,21 @@ pub struct Host {
     pub sockets: Sockets,
     /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
     pub cpus: Vec<u32>,
-    /// The line in the file that says so, from 1; 0 where none does.
-    pub cpus_line: usize,
-    /// By adapter the line that names its driver, from 1; the network card of an NFS client has none.
-    pub driver_lines: Vec<usize>,
+    /// Where the file says what.
+    pub lines: Lines,
+}
+
+/// Lines of the file that say what a host is made of, from 1; 0 where none does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// `cpus`.
+    pub cpus: usize,
+    /// By adapter the one that names its driver; the network card of an NFS client has none.
+    pub drivers: Vec<usize>,
+    /// By device that of the first table that is of it.
+    pub devices: Vec<usize>,
+    /// By VM that of its table.
+    pub vms: Vec<usize>,
 }
 
 /// A storage policy: limit, reservation and shares under a name.
@@ -214,6 +225,8 @@ pub struct Array {
     pub volumes: Vec<String>,
     /// Its policies of quality of service by name, also those that no volume has.
     pub policies: Vec<(String, Qos)>,
+    /// The line of its table in the file, from 1; 0 where it has none.
+    pub line: usize,
 }
 
 /// A switch.

@@ -70,6 +70,8 @@ pub(crate) struct Vm {
     pvscsi: Option<(u32, u32)>,
     /// How long its guest waits for a command.
     timeout_ns: Option<u64>,
+    /// That of its table in the file.
+    line: usize,
 }
 
 /// The ids of a VM on one host.
@@ -185,6 +187,7 @@ impl Site {
                 system: false,
                 pvscsi,
                 timeout_ns,
+                line: node.line(),
             };
             let over = overs.iter().find_map(|over| over.datastore_of(&vm.name));
             let datastore = over.and_then(|name| self.datastores.names.get(name));
@@ -462,6 +465,7 @@ impl Site {
             system: true,
             pvscsi: None,
             timeout_ns: None,
+            line: node.line(),
         });
         self.place(self.vms.vms.len() - 1, host, node)
     }
@@ -546,6 +550,7 @@ impl Vm {
             timeout_ns: self.timeout_ns,
         });
         host.guests.push(self.guest);
+        host.lines.vms.push(self.line);
         let first = config.vscsi.len();
         for adapter in &self.adapters {
             let VscsiLimits { adapter_depth: depth, max_transfer, .. } =

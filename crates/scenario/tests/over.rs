@@ -63,8 +63,9 @@ fn parse_in(file: &str, key: &str, value: &str) -> Result<Scenario, String> {
 fn give_lines(from: &Scenario, to: &mut Scenario) {
     for (from, to) in from.hosts.iter().zip(&mut to.hosts) {
         to.sockets.line = from.sockets.line;
-        to.driver_lines.clone_from(&from.driver_lines);
+        to.lines.clone_from(&from.lines);
     }
+    from.arrays.iter().zip(&mut to.arrays).for_each(|(from, to)| to.line = from.line);
 }
 
 #[test]

@@ -130,6 +130,9 @@ impl Diagnose {
             out.write_all(diagnosis.markdown().as_bytes())?;
         } else {
             out.write_all(diagnosis.text().as_bytes())?;
+            if self.live.is_some() && before.has_powercli() {
+                writeln!(out, "\n`kavg esxcli` takes the lines of PowerCLI too, in quotes.")?;
+            }
         }
         Ok(ExitCode::from(diagnosis.exit_code()))
     }

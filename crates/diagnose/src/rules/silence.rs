@@ -104,7 +104,7 @@ fn takes_longer(device: &Device<'_>, seconds: f64) -> bool {
 /// Whether nothing of a device completes in a sample though `least` commands are outstanding.
 fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize, least: f64) -> bool {
     let none = device.flow.commands.at(sample) == Some(0.0);
-    let has_no_path = dead_paths(case, device.flow.name).is_some();
+    let has_no_path = !dead_paths(case, device.flow.name).is_empty();
     (none || only_the_hosts_own_fail(device, sample, least))
         && inside(device, sample) >= Some(least)
         && !adaptive_throttling::rests(case, device, sample)
@@ -204,12 +204,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
     let on_path = samples.iter().find_map(|&sample| {
         on_cut_path(case, device, sample).or_else(|| after_cut_path(case, device, sample))
     });
-    let why = match (dead, on_path) {
+    let why = match (&dead[..], on_path) {
         _ if any(is_array_silent) => "its array is known to give no answer".into(),
-        (Some(1), _) => "its path is down".into(),
-        (Some(all), _) => format!("all its {all} paths are down"),
+        ([path], _) => format!("its path {path} is down"),
+        ([_, ..], _) => format!("all its {} paths are down", dead.len()),
         _ if any(is_cut_off) => "no path to it works".into(),
-        (None, Some(path)) => format!("while {path} was dead and the host did not know it"),
+        ([], Some(path)) => format!("while {path} was dead and the host did not know it"),
         _ if device.is_nfs => "as when the server or the network is gone".into(),
         _ => "as when all paths are down".into(),
     };
@@ -236,7 +236,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell, still: &[usize]) -
         ("DAVG, at most", davg.filter(|ms| *ms > 0.0), "ms"),
         ("aborts per second, at most", aborts, "1/s"),
     ]));
-    if dead.is_some() || on_path.is_some() || any(is_known) {
+    if !dead.is_empty() || on_path.is_some() || any(is_known) {
         finding.confidence = 0.99;
     } else {
         finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
@@ -283,11 +283,11 @@ fn look(device: &Device<'_>) -> Change {
     )
 }
 
-/// How many paths a device has, where all of them are known to be down.
-fn dead_paths(case: &Case<'_>, name: &str) -> Option<usize> {
-    let paths = case.facts.device(name).paths.as_ref()?;
-    let dead = paths.dead.as_ref().map_or(0, |dead| dead.len());
-    (dead > 0 && paths.working == 0).then_some(dead)
+/// The paths of a device, where all of them are known to be down.
+fn dead_paths<'c>(case: &'c Case<'_>, name: &str) -> Vec<&'c str> {
+    let paths = case.facts.device(name).paths.as_ref().filter(|paths| paths.working == 0);
+    let dead = paths.and_then(|paths| paths.dead.as_ref());
+    dead.into_iter().flatten().map(|(path, _)| path.as_str()).collect()
 }
 
 /// Who had load before, or has commands outstanding: nothing of it completes, and what does not

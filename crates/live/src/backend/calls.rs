@@ -42,6 +42,8 @@ pub(crate) struct Calls {
     changes: Changes,
     /// Whether a sync failed.
     is_lost: bool,
+    /// What the last call failed with, until somebody asks.
+    failed: Option<Errno>,
 }
 
 /// What becomes of a job that came back.
@@ -56,7 +58,8 @@ enum Next {
 impl Calls {
     /// Calls on a file that moves blocks of so many bytes.
     pub(super) fn new(file: Arc<File>, block: u32) -> Self {
-        Self { file, block, is_far: false, changes: Changes::default(), is_lost: false }
+        let changes = Changes::default();
+        Self { file, block, is_far: false, changes, is_lost: false, failed: None }
     }
 
     /// The same on a filesystem that may be another process's or another host's.
@@ -132,6 +135,11 @@ impl Calls {
                 None
             }
         }
+    }
+
+    /// What a call failed with since this was asked.
+    pub(crate) const fn take_failure(&mut self) -> Option<Errno> {
+        self.failed.take()
     }
 
     /// What a command changes. Those of whole blocks are in nobody's way but of those that are not.
@@ -214,8 +222,7 @@ impl Calls {
         match (job.call, result) {
             (_, Err(Errno::ECANCELED)) => Next::Ended(None),
             (_, Err(Errno::EINTR | Errno::EAGAIN)) => Next::Again,
-            (Call::Read, Err(_) | Ok(0)) => ended(sense::read_failed()),
-            (Call::Write { .. } | Call::Fill, Ok(0)) => ended(sense::write_failed(Errno::EIO)),
+            (Call::Read | Call::Write { .. } | Call::Fill, Ok(0)) => self.fail(job, Errno::EIO),
             (Call::Read | Call::Write { .. } | Call::Fill, Ok(bytes)) => {
                 job.moved += bytes;
                 if job.moved < job.bytes { Next::Again } else { Next::Done }
@@ -244,13 +251,18 @@ impl Calls {
             (Call::Sync, Ok(_)) => ended(Status::Good),
             (Call::Sync | Call::Write { durable: true }, Err(error)) => {
                 self.is_lost = true;
-                ended(sense::write_failed(error))
+                self.fail(job, error)
             }
-            (
-                Call::Write { durable: false } | Call::Fill | Call::Punch | Call::Look | Call::Zero,
-                Err(error),
-            ) => ended(sense::write_failed(error)),
+            (_, Err(error)) => self.fail(job, error),
         }
+    }
+
+    fn fail(&mut self, job: &Job, error: Errno) -> Next {
+        self.failed = Some(error);
+        Next::Ended(Some(match job.call {
+            Call::Read => sense::read_failed(),
+            _ => sense::write_failed(error),
+        }))
     }
 
     /// What comes after what was done.

@@ -57,6 +57,8 @@ const FAR: [u32; 7] =
 #[derive(Debug)]
 pub(crate) struct FileImage {
     pub(super) calls: Calls,
+    /// What it is called where something is wrong with it.
+    pub(crate) title: String,
     /// Its size.
     pub(crate) bytes: u64,
     /// What it is read and written in.
@@ -163,7 +165,8 @@ impl FileImage {
         let tells = metadata.is_file() && !is_far;
         let frees = if tells { freed(&file, block) } else { block };
         let calls = Calls::new(Arc::new(file), block).far(is_far);
-        Ok((Self { calls, bytes, block, frees, is_direct, identity }, made))
+        let title = path.display().to_string();
+        Ok((Self { calls, title, bytes, block, frees, is_direct, identity }, made))
     }
 
     /// Looks at an image that is there as [`Self::open`] does, and leaves it as it is.
@@ -188,7 +191,8 @@ impl FileImage {
     pub(crate) fn of_test(bytes: u64, block: u32) -> Self {
         let file = File::open("/dev/null").expect("there is one");
         let (calls, identity) = (Calls::new(Arc::new(file), block), Identity::Device(0));
-        Self { calls, bytes, block, frees: block, is_direct: true, identity }
+        let title = "an image".to_owned();
+        Self { calls, title, bytes, block, frees: block, is_direct: true, identity }
     }
 
     /// The file, for whoever asks it about its holes.

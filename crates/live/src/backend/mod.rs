@@ -4,6 +4,7 @@
 use std::io;
 
 use counters::{IoId, Op, Status};
+use nix::errno::Errno;
 
 use crate::{
     buffer::{Buffers, Data},
@@ -65,6 +66,14 @@ impl Image {
         buffers: &mut Buffers,
     ) -> Option<Ended> {
         self.calls()?.resume(job, result, executor, buffers)
+    }
+
+    /// What a call of it failed with since this was asked, and what it is called.
+    pub(crate) fn take_failure(&mut self) -> Option<(Errno, &str)> {
+        match self {
+            Self::Null | Self::Memory(_) => None,
+            Self::File(file) => Some((file.calls.take_failure()?, &file.title)),
+        }
     }
 
     /// Begins what need not wait any longer; how the first of it ended that has, after which this is

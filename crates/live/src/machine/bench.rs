@@ -89,6 +89,7 @@ impl Bench {
             executor: executor(Arc::clone(&mailbox)),
             clock: Clock::start(),
             mailbox,
+            tell: |_| {},
         };
         let machine = Machine::new(parts).expect("a component");
         Self { config: config.clone(), machine, now: Time::ZERO, clients: Vec::new() }

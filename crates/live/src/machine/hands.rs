@@ -11,7 +11,7 @@ use counters::{IoId, PathId, SECTOR, Status, Time, VdiskId};
 use engine::{Dispatch, Input, Output};
 use model::{Array, Command};
 
-use super::RECALL_NS;
+use super::{RECALL_NS, faults::Faults};
 use crate::{
     backend::Image,
     buffer::{Buffers, Data},
@@ -48,6 +48,9 @@ pub(super) struct Hands {
     pub(super) guests: Guests,
     pub(super) buffers: Buffers,
     pub(super) executor: Executor,
+    faults: Faults,
+    /// Who hears what goes wrong at work.
+    pub(super) tell: fn(&str),
     /// What is counted at the doors of disks.
     pub(super) vscsi: Counting,
 }
@@ -66,7 +69,7 @@ struct Sent {
 }
 
 impl Hands {
-    pub(super) fn new(executor: Executor) -> Self {
+    pub(super) fn new(executor: Executor, tell: fn(&str)) -> Self {
         Self {
             disks: Vec::new(),
             images: Vec::new(),
@@ -82,6 +85,8 @@ impl Hands {
             guests: Guests::default(),
             buffers: Buffers::default(),
             executor,
+            faults: Faults::default(),
+            tell,
             vscsi: Counting::default(),
         }
     }
@@ -242,6 +247,10 @@ impl Hands {
         let (io, image) = (job.work.io, job.work.image);
         let Self { images, executor, buffers, .. } = self;
         let ended = images[image].resume(job, result, executor, buffers);
+        if let Some((error, title)) = images[image].take_failure() {
+            let told = self.faults.meet(self.now, (image, error), title);
+            told.iter().for_each(|line| (self.tell)(line));
+        }
         ended.into_iter().for_each(|ended| self.end(ended));
         self.wake(image);
         if let Some(place) = self.lost.iter().position(|(lost, _)| *lost == io) {

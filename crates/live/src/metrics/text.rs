@@ -6,10 +6,11 @@
 
 use std::fmt::Write;
 
-use counters::{Histogram, HostSnapshot, IoTotals, VdiskCounters};
+use counters::{Histogram, IoTotals, VdiskCounters};
+use engine::VdiskConfig;
 use scenario::Host;
 
-use crate::{counted::Counted, hosts::Shared};
+use crate::{counted::Counted, hosts::Shared, mailbox::Reading};
 
 /// The least bound of a histogram's buckets, in nanoseconds; each further one is twice the one before,
 /// where the counters' own buckets have a bound too. 2^16 ns are 66 us, 2^34 are 17 s.
@@ -35,6 +36,8 @@ enum Samples {
     DiskTotal(fn(&VdiskCounters) -> u64),
     /// Of a disk: what it is now.
     DiskNow(fn(&VdiskCounters) -> u32),
+    /// Of a disk: what it is set to, where it is.
+    DiskSet(fn(&VdiskConfig) -> Option<u32>),
     /// Of a disk: latencies.
     DiskHistogram,
     /// Of a device: a total.
@@ -45,6 +48,8 @@ enum Samples {
     DeviceHistogram,
     /// Of an adapter: what it is now.
     AdapterNow(fn(&counters::GateCounters) -> u32),
+    /// Of a path: whether it is usable.
+    PathUp,
 }
 
 const fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
@@ -52,7 +57,7 @@ const fn family(name: &'static str, help: &'static str, samples: Samples) -> Fam
 }
 
 /// Every family.
-const FAMILIES: [Family; 25] = [
+const FAMILIES: [Family; 27] = [
     family(
         "kavg_disk_commands",
         "Commands that a disk completed (CMDS/s).",
@@ -100,6 +105,11 @@ const FAMILIES: [Family; 25] = [
         Samples::DiskNow(|disk| disk.slots.now()),
     ),
     family("kavg_disk_shares", "Shares of a disk.", Samples::DiskNow(|disk| disk.shares)),
+    family(
+        "kavg_disk_limit_iops",
+        "The IOPS limit of a disk that has one.",
+        Samples::DiskSet(|disk| disk.allocation.limit_iops),
+    ),
     family(
         "kavg_disk_failed",
         "Commands that failed (FCMDS/s).",
@@ -170,19 +180,20 @@ const FAMILIES: [Family; 25] = [
         "Commands that an adapter has under way now.",
         Samples::AdapterNow(|adapter| adapter.active.now()),
     ),
+    family("kavg_path_up", "Whether a path is usable: 0 where it is off or dead.", Samples::PathUp),
 ];
 
 /// A host as it is read.
 struct Read {
     host: Host,
-    counters: HostSnapshot,
+    reading: Reading,
 }
 
 /// The text of all hosts.
 pub(super) fn all(hosts: &Shared) -> Result<String, String> {
     let known: Vec<_> = crate::hosts::lock(hosts).all().collect();
     let read = |(host, counted): (Host, std::sync::Arc<Counted>)| {
-        Ok(Read { host, counters: counted.read()?.counters })
+        Ok(Read { host, reading: counted.read()? })
     };
     let read: Vec<Read> = known.into_iter().map(read).collect::<Result<_, String>>()?;
     Ok(write(&read))
@@ -213,6 +224,7 @@ impl Text {
             Samples::DiskIo(_) | Samples::DiskNanos(_) | Samples::DiskTotal(_) => "counter",
             Samples::DeviceTotal(_) => "counter",
             Samples::DiskNow(_) | Samples::DeviceNow(_) | Samples::AdapterNow(_) => "gauge",
+            Samples::DiskSet(_) | Samples::PathUp => "gauge",
             Samples::DiskHistogram | Samples::DeviceHistogram => "histogram",
         };
         self.line(format_args!("# TYPE {name} {kind}"));
@@ -241,6 +253,13 @@ impl Text {
             Samples::DiskNow(of) => read.disks(|labels, disk| {
                 self.line(format_args!("{name}{{{labels}}} {}", of(disk)));
             }),
+            Samples::DiskSet(of) => {
+                for disk in &read.host.config.vdisks {
+                    if let Some(value) = of(disk) {
+                        self.line(format_args!("{name}{{{}}} {value}", read.labels(disk)));
+                    }
+                }
+            }
             Samples::DiskHistogram => read.disks(|labels, disk| {
                 self.histogram(name, labels, &disk.total, Some(disk.total_ns));
             }),
@@ -256,9 +275,12 @@ impl Text {
                     self.histogram(name, &labels, &levels.device, None);
                 }
             }),
+            Samples::PathUp => read.paths(|labels, usable| {
+                self.line(format_args!("{name}{{{labels}}} {}", u32::from(usable)));
+            }),
             Samples::AdapterNow(of) => {
                 for (adapter, counters) in
-                    read.host.config.adapters.iter().zip(&read.counters.adapters)
+                    read.host.config.adapters.iter().zip(&read.reading.counters.adapters)
                 {
                     let (host, name_of) = (escaped(&read.host.config.name), escaped(&adapter.name));
                     let value = of(counters);
@@ -293,22 +315,39 @@ impl Text {
 
 impl Read {
     fn disks(&self, mut each: impl FnMut(&str, &VdiskCounters)) {
+        let disks = self.host.config.vdisks.iter().zip(&self.reading.counters.vdisks);
+        disks.for_each(|(disk, counters)| each(&self.labels(disk), counters));
+    }
+
+    /// The labels of a disk.
+    fn labels(&self, disk: &VdiskConfig) -> String {
         let config = &self.host.config;
-        for (disk, counters) in config.vdisks.iter().zip(&self.counters.vdisks) {
+        format!(
+            "host=\"{}\",vm=\"{}\",disk=\"{}\",device=\"{}\"",
+            escaped(&config.name),
+            escaped(&config.vms[disk.vm.index()].name),
+            escaped(&disk.name),
+            escaped(&config.devices[disk.device.index()].name)
+        )
+    }
+
+    fn paths(&self, mut each: impl FnMut(&str, bool)) {
+        let config = &self.host.config;
+        for (path, usable) in config.paths.iter().zip(&self.reading.usable) {
             let labels = format!(
-                "host=\"{}\",vm=\"{}\",disk=\"{}\",device=\"{}\"",
+                "host=\"{}\",device=\"{}\",adapter=\"{}\",path=\"{}\"",
                 escaped(&config.name),
-                escaped(&config.vms[disk.vm.index()].name),
-                escaped(&disk.name),
-                escaped(&config.devices[disk.device.index()].name)
+                escaped(&config.devices[path.device.index()].name),
+                escaped(&config.adapters[path.adapter.index()].name),
+                escaped(&path.name)
             );
-            each(&labels, counters);
+            each(&labels, *usable);
         }
     }
 
     fn devices(&self, mut each: impl FnMut(&str, &counters::DeviceCounters)) {
         let devices = self.host.config.devices.iter().zip(&self.host.datastores);
-        for ((device, datastores), counters) in devices.zip(&self.counters.devices) {
+        for ((device, datastores), counters) in devices.zip(&self.reading.counters.devices) {
             let labels = format!(
                 "host=\"{}\",device=\"{}\",datastore=\"{}\"",
                 escaped(&self.host.config.name),

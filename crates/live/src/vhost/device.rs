@@ -4,7 +4,7 @@
 //! the guest sends again must not be overtaken by the first one.
 
 use std::{
-    io,
+    io, mem,
     os::{
         fd::OwnedFd,
         unix::net::{UnixListener, UnixStream},
@@ -21,7 +21,7 @@ use super::{
     channel::{Came, Channel},
     memory::Reader,
     request::{End, Manner, Request, Wanted},
-    ring::{Broken, ring_bell},
+    ring::{Broken, Ring, ring_bell},
     terms::{Kicks, Outcome, Terms},
     wire::{self, Message},
 };
@@ -73,6 +73,9 @@ pub(crate) struct Device {
     has_left: bool,
     /// Whether it is to take no more.
     is_leaving: bool,
+    /// Who hears that a guest's memory cannot be mapped, and whether that was told since one's could.
+    tell: fn(&str),
+    is_told: bool,
 }
 
 /// A message that is answered when requests have ended: of a ring, or of all of them.
@@ -131,6 +134,8 @@ impl Device {
             at_door: None,
             has_left: false,
             is_leaving: false,
+            tell: |_| {},
+            is_told: false,
         })
     }
 
@@ -139,9 +144,15 @@ impl Device {
         self.export.vdisk
     }
 
-    /// Waits for front ends. What is waited for has this key, and `step` more for each next thing.
-    pub(crate) fn open(&mut self, key: u64, step: u64, epoll: &Epoll) -> io::Result<()> {
-        (self.key, self.step) = (key, step);
+    /// Waits for front ends. What is waited for has this key, and `step` more for each next thing; what is wrong with
+    /// one is told to `tell`.
+    pub(crate) fn open(
+        &mut self,
+        (key, step): (u64, u64),
+        epoll: &Epoll,
+        tell: fn(&str),
+    ) -> io::Result<()> {
+        (self.key, self.step, self.tell) = (key, step, tell);
         self.await_guests(epoll)
     }
 
@@ -197,7 +208,7 @@ impl Device {
 
     /// Whether a front end has gone since this was asked, with requests under way.
     pub(crate) fn take_left(&mut self) -> bool {
-        std::mem::take(&mut self.has_left) && !self.is_idle()
+        mem::take(&mut self.has_left) && !self.is_idle()
     }
 
     /// Whether a guest is at work with it: none is once it has stopped its rings, as in a reboot.
@@ -399,6 +410,7 @@ impl Device {
         let outcome = self.terms.take(message, files, &self.export, kicks);
         self.drop_records();
         self.terms.measure();
+        self.complain();
         let (kind, needs_reply) = (head.kind, head.needs_reply);
         match outcome {
             Outcome::Reply(body) => self.reply(kind, &body, None),
@@ -415,6 +427,20 @@ impl Device {
             Outcome::Done => self.reply(kind, &0_u64.to_ne_bytes(), None),
             Outcome::Refused if needs_reply => self.reply(kind, &1_u64.to_ne_bytes(), None),
             Outcome::Refused => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Says that a guest's memory cannot be mapped: once, for who is hung up on comes again.
+    fn complain(&mut self) {
+        if self.terms.rings.iter().any(Ring::is_at_work) {
+            self.is_told = false;
+        }
+        let Some(why) = self.terms.unmapped.take() else { return };
+        if !mem::replace(&mut self.is_told, true) {
+            let socket = self.export.socket.as_deref().unwrap_or(Path::new("")).display();
+            (self.tell)(&format!(
+                "memory of the guest at {socket} cannot be mapped: {why}; QEMU needs share=on"
+            ));
         }
     }
 

@@ -73,6 +73,11 @@ impl Memory {
         Ok(Self { parts, map })
     }
 
+    /// Whether the guest has handed over none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Where the guest has what the front end has at an address.
     pub(super) fn guest(&self, user: u64) -> Option<GuestAddress> {
         self.parts.iter().find_map(|part| {

@@ -38,6 +38,8 @@ pub(super) struct Terms {
     writeback: bool,
     /// Whether the guest has put something into a ring that makes no sense.
     pub(super) is_broken: bool,
+    /// Why the guest's memory cannot be read, until that is told.
+    pub(super) unmapped: Option<String>,
 }
 
 /// What a message leads to.
@@ -102,6 +104,7 @@ impl Terms {
             backend_req: None,
             writeback: true,
             is_broken: false,
+            unmapped: None,
         }
     }
 
@@ -240,18 +243,21 @@ impl Terms {
         if regions.len() != files.len() {
             return Err(Outcome::Refused);
         }
-        let memory = Memory::new(regions.into_iter().zip(files).collect())?;
-        self.put_memory(memory)
+        self.put_mapped(Memory::new(regions.into_iter().zip(files).collect()))
     }
 
     fn add_memory(&mut self, region: Region, files: Vec<OwnedFd>) -> Result<(), Outcome> {
         let file = files.into_iter().next().ok_or(Outcome::Refused)?;
-        let memory = self.memory.with(region, file)?;
-        self.put_memory(memory)
+        self.put_mapped(self.memory.with(region, file))
     }
 
     fn remove_memory(&mut self, region: Region) -> Result<(), Outcome> {
         let memory = self.memory.without(region)?;
+        self.put_memory(memory)
+    }
+
+    fn put_mapped(&mut self, memory: io::Result<Memory>) -> Result<(), Outcome> {
+        let memory = memory.inspect_err(|error| self.unmapped = Some(error.to_string()))?;
         self.put_memory(memory)
     }
 
@@ -272,7 +278,7 @@ impl Terms {
     fn set_addresses(&mut self, addresses: Addresses) -> Result<(), Outcome> {
         let ring = self.rings.get_mut(addresses.ring as usize).ok_or(Outcome::Refused)?;
         ring.set_addresses(addresses);
-        Ok(ring.settle(&self.memory, self.features.event_idx())?)
+        self.settle(addresses.ring as usize)
     }
 
     fn set_kick(
@@ -287,7 +293,17 @@ impl Terms {
         kicks.remove(ring.kick.take());
         kicks.add(of.ring as usize, &kick)?;
         ring.kick = Some(kick);
-        Ok(ring.settle(&self.memory, self.features.event_idx())?)
+        self.settle(of.ring as usize)
+    }
+
+    /// A ring finds its place in the guest's memory. A front end whose memory is not shared hands over none, and fails
+    /// here.
+    fn settle(&mut self, ring: usize) -> Result<(), Outcome> {
+        let settled = self.rings[ring].settle(&self.memory, self.features.event_idx());
+        if settled.is_err() && self.memory.is_empty() {
+            self.unmapped = Some("it has handed over none".into());
+        }
+        Ok(settled?)
     }
 
     fn stop(&mut self, ring: u32) -> Outcome {

@@ -240,6 +240,7 @@ impl Model {
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
             policies: Vec::new(),
+            line: 0,
         }
     }
 
@@ -285,8 +286,7 @@ impl Model {
             nbd: None,
             sockets: scenario::Sockets::default(),
             cpus: Vec::new(),
-            cpus_line: 0,
-            driver_lines: Vec::new(),
+            lines: scenario::Lines::default(),
         }
     }
 
