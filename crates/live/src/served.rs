@@ -7,7 +7,7 @@ use std::{
 };
 
 use counters::{VdiskId, VmId};
-use model::{Array, ArrayConfig};
+use model::{Array, ArrayConfig, VolumeConfig};
 use scenario::{Backend, Components, Host, Image as Wanted, Scenario};
 
 use crate::{
@@ -305,7 +305,13 @@ pub(crate) fn same_volume(
         ..array.clone()
     };
     let place = was.volumes.iter().position(|name| *name == now.volumes[volume as usize])?;
-    let is_same = was.config.volumes[place] == now.config.volumes[volume as usize];
+    // Controllers have volumes in turn, which is nothing where there are none.
+    let with_owner = |array: &scenario::Array, volume: usize| {
+        let own = array.config.volumes[volume].clone();
+        let owner = if array.config.queues.controllers.is_some() { own.owner } else { 0 };
+        VolumeConfig { owner, ..own }
+    };
+    let is_same = with_owner(was, place) == with_owner(now, volume as usize);
     (is_same && bare(was) == bare(now)).then_some(place as u32)
 }
 
