@@ -16,7 +16,7 @@ use super::{
     by_shares::{Richer, like_shares},
     by_size::held_to_a_sum,
     changes, number, steady, sufferers,
-    suspect::{Suspect, UNSEEN_PART, in_units, known_limit, limit_facts, suspects},
+    suspect::{Suspect, UNSEEN_PART, comes_or_goes, in_units, known_limit, limit_facts, suspects},
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, LimitFacts, Queue, Spell, Threshold, Vdisk,
@@ -180,9 +180,7 @@ fn waits(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     if let Some(Some(limit)) = known {
         let least = NEAR * f64::from(limit);
         let units = |s: usize| Some(in_units(case, suspect, suspect.rate(s)?, &[s]));
-        // A limit that was in force for a part of the time has nothing to say of what passes it.
-        let is_passing = limit_facts(case, suspect).is_some_and(|known| known.at_end != known.iops);
-        let passes = |s| is_passing && units(s) > Some(f64::from(limit) / NEAR);
+        let passes = |s| units(s) > Some(f64::from(limit) / NEAR) && comes_or_goes(case, suspect);
         let spell = Spell::any(&device.busy, |s| is_held(s) == Some(true) && !passes(s))?;
         let most = largest(spell.samples.iter().map(|&s| units(s)));
         let davg_ms = suspect.per_command(&device.busy, |s| suspect.davg_ms(s));
@@ -545,23 +543,6 @@ mod tests {
         assert_eq!(found(Some(1.3)), (Cause::IopsLimit, false));
         // Counted as one each they never come to it in the mean.
         assert_eq!(found(None), (Cause::IopsLimit, true));
-    }
-
-    /// A limit that was there in three of twenty samples holds nobody who does twice as much in the others, though what is
-    /// sent waits then, too.
-    #[test]
-    fn a_limit_of_a_part_of_the_time_holds_nothing_that_passes_it() {
-        let mut bench = Bench::new(20);
-        let is_limited = |s: usize| (9..12).contains(&s);
-        let vm = bench.device("naa.1", 64).vm("a").davg(0.5);
-        vm.iops_when(move |s| if is_limited(s) { 3_000.0 } else { 5_600.0 + (s % 7) as f64 })
-            .kavg(8.0);
-        let mut facts = limited("a:scsi0:1", 3_000);
-        let limits = std::sync::Arc::make_mut(&mut facts.limits);
-        limits.values_mut().for_each(|limit| limit.at_end = None);
-        let findings = bench.diagnose(&Thresholds::default(), &facts).findings;
-        let held = findings.iter().find(|finding| finding.cause == Cause::IopsLimit).unwrap();
-        assert_eq!(held.window.samples, 3, "{}", held.sentence);
     }
 
     /// Two VMs at a full queue of 32, of which one has all that its limit lets go, and waits little longer than the other.

@@ -166,6 +166,11 @@ pub(super) fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Opti
     Some(limit_facts(case, suspect)?.iops)
 }
 
+/// Whether the limit of a suspect was in force for a part of the time alone: then it has nothing to say of what passes it.
+pub(super) fn comes_or_goes(case: &Case<'_>, suspect: &Suspect<'_>) -> bool {
+    limit_facts(case, suspect).is_some_and(|known| known.at_end != known.iops)
+}
+
 /// So many commands a second of a suspect as its limit counts them: by what each is known to count, else by their mean
 /// size.
 pub(super) fn in_units(
@@ -177,4 +182,31 @@ pub(super) fn in_units(
     let cost = limit_facts(case, suspect).and_then(|limit| limit.cost);
     let by_size = || changes::in_cost_units(rate, suspect.size_kib(samples));
     cost.map_or_else(by_size, |cost| cost * rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{
+        Cause, Thresholds,
+        fixture::{Bench, limited},
+    };
+
+    /// A limit that was there in three of twenty samples holds nobody who does twice as much in the others, though what is
+    /// sent waits then, too.
+    #[test]
+    fn a_limit_of_a_part_of_the_time_holds_nothing_that_passes_it() {
+        let mut bench = Bench::new(20);
+        let is_limited = |s: usize| (9..12).contains(&s);
+        let vm = bench.device("naa.1", 64).vm("a").davg(0.5);
+        vm.iops_when(move |s| if is_limited(s) { 3_000.0 } else { 5_600.0 + (s % 7) as f64 })
+            .kavg(8.0);
+        let mut facts = limited("a:scsi0:1", 3_000);
+        let limits = Arc::make_mut(&mut facts.limits);
+        limits.values_mut().for_each(|limit| limit.at_end = None);
+        let findings = bench.diagnose(&Thresholds::default(), &facts).findings;
+        let held = findings.iter().find(|finding| finding.cause == Cause::IopsLimit).unwrap();
+        assert_eq!(held.window.samples, 3, "{}", held.sentence);
+    }
 }
