@@ -123,7 +123,8 @@ impl Engine {
 
     /// Fills in what has been counted since the engine was built, as of `now`. It is put together
     /// here, because each object keeps its own counters beside the state that changes with them.
-    /// Nothing is allocated for a snapshot that was filled before, but for what an object has counted of rare things since for the first time.
+    /// Nothing is allocated for a snapshot that was filled before, but for rare things of which an object has counted its
+    /// first since.
     pub fn snapshot(&self, now: Time, into: &mut HostSnapshot) {
         into.at = now;
         into.fill_vdisks(self.stack.vdisks.iter().map(|vdisk| &vdisk.counters));
