@@ -2,7 +2,7 @@
 
 use capture::{FileReport, ReadReport};
 use diagnose::{
-    Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
+    Cause, Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
     diagnose_together, render_comparison_markdown, render_comparison_styled, render_markdown,
     render_styled,
 };
@@ -76,6 +76,13 @@ impl Side {
     pub(crate) fn has_powercli(&self) -> bool {
         let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
         findings.flat_map(|finding| &finding.changes).any(|change| !change.powercli.is_empty())
+    }
+
+    /// The devices whose queue is full, by their depth or by DSNRO.
+    pub(crate) fn full_devices(&self) -> impl Iterator<Item = &str> {
+        let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
+        let is_full = |cause| matches!(cause, Cause::Dsnro | Cause::DeviceDepth);
+        findings.filter(move |found| is_full(found.cause)).map(|found| found.at.name.as_str())
     }
 
     fn judged(&self) -> Vec<Judged<'_>> {

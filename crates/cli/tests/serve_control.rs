@@ -146,10 +146,10 @@ fn dqlen_falls_when_a_second_guest_comes_and_rises_when_it_has_gone() {
     assert!(said.contains("identical, bit for bit: outputs and counters"), "{said}");
 }
 
-/// What is diagnosed of the daemon while a guest of `a` works, with this in its file; on one line.
-fn diagnosed(text: &str) -> String {
+/// What is diagnosed of the daemon while a guest of `a` works, with this in its file and these options; on one line.
+fn diagnosed(text: &str, options: &[&str]) -> String {
     let site = Site::new(text);
-    let daemon = site.serve(2, &["--control", "c"]);
+    let daemon = site.serve(2, &[&["--control", "c"], options].concat());
     let mut guest = Busy::on(&site, "a:scsi0:0");
     let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
     let diagnose = kavg.args(["diagnose", "--live", "c", "-d", "1", "-n", "3", "--no-simulate"]);
@@ -167,12 +167,20 @@ fn diagnosed(text: &str) -> String {
 
 #[test]
 fn what_is_diagnosed_of_a_daemon_has_its_limits_and_what_its_arrays_refuse() {
-    let said =
-        diagnosed(&format!("{COMPETING}limit = 2000\n").replace("[vm.b", "limit = 1500\n[vm.b"));
+    let said = diagnosed(
+        &format!("{COMPETING}limit = 2000\n").replace("[vm.b", "limit = 1500\n[vm.b"),
+        &[],
+    );
     assert!(said.contains("by its IOPS limit of 1,500"), "{said}");
     assert!(said.contains("-DiskLimitIOPerSecond 1500"), "{said}");
     assert!(said.ends_with("`kavg esxcli` takes the lines of PowerCLI too, in quotes."), "{said}");
-    let said = diagnosed(&COMPETING.replace("[array.flash]", "[array.flash]\nlun_queue_limit = 4"));
+    let low = "storage core device set -d naa.60000000000000000000000000000001 -m 4";
+    let said = diagnosed(COMPETING, &["--set", low]);
+    let by_latency =
+        "$ kavg esxcli kavg device set -d naa.60000000000000000000000000000001 -l true";
+    assert!(said.contains(by_latency), "{said}");
+    let said =
+        diagnosed(&COMPETING.replace("[array.flash]", "[array.flash]\nlun_queue_limit = 4"), &[]);
     assert!(said.contains("its array takes no more, and answered TASK SET FULL or BUSY"), "{said}");
 }
 

@@ -89,6 +89,21 @@ pub(crate) struct Diagnose {
     html: Option<PathBuf>,
 }
 
+/// What a daemon can do that no ESXi does.
+fn tell_of_daemons(side: &Side, out: &mut dyn Write) -> Result<()> {
+    if side.has_powercli() {
+        writeln!(out, "\n`kavg esxcli` takes the lines of PowerCLI too, in quotes.")?;
+    }
+    for device in side.full_devices() {
+        writeln!(
+            out,
+            "\nWhere one of several VMs fills {device}, kavg finds its depth by latency instead:\n\
+             $ kavg esxcli kavg device set -d {device} -l true"
+        )?;
+    }
+    Ok(())
+}
+
 fn profile(name: &str) -> std::result::Result<Profile, String> {
     Profile::from_name(name).ok_or_else(|| "allowed are classic and flash".into())
 }
@@ -130,8 +145,8 @@ impl Diagnose {
             out.write_all(diagnosis.markdown().as_bytes())?;
         } else {
             out.write_all(diagnosis.text().as_bytes())?;
-            if self.live.is_some() && before.has_powercli() {
-                writeln!(out, "\n`kavg esxcli` takes the lines of PowerCLI too, in quotes.")?;
+            if self.live.is_some() {
+                tell_of_daemons(&before, out)?;
             }
         }
         Ok(ExitCode::from(diagnosis.exit_code()))
