@@ -176,7 +176,7 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
         (of_b("read_only = true"), format!("h.toml:14: disk `b:scsi0:0`: `read_only` {anew}")),
         (of_b("export = \"x\""), format!("h.toml:14: disk `b:scsi0:0`: `export` {anew}")),
         (of_b("image = \"x.img\""), "h.toml:17: disk `b:scsi0:0`: `image`: ./x.img is not".into()),
-        (of_b("[vm.b]\npower = \"off\""), format!("h.toml:18: `power` of VM `b` {anew}")),
+        (of_b("[vm.b]\npower = \"off\""), format!("h.toml:17: `power` of VM `b` {anew}")),
         (
             DISKS.replace("[vm.a", "scheduler = \"mclock\"\n[vm.a"),
             format!(
@@ -251,7 +251,7 @@ fn what_comes_beside_an_emulated_array_does_not_change_it() {
     let line = "h.toml:9: disk `x:scsi0:0`: array `a`, which is emulated, is another one at work";
     assert!(said.starts_with(line), "{said}");
     let said = reload(&site, &mut daemon, &EMULATED.replace("= 8", "= 4"), refused);
-    let line = "h.toml:6: array `a`, which is emulated, cannot be changed at work";
+    let line = "h.toml:7: array `a`, which is emulated, cannot be changed at work";
     assert!(said.starts_with(line), "{said}");
     daemon.stop();
 }
