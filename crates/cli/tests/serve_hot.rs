@@ -180,7 +180,7 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
         (
             DISKS.replace("[vm.a", "scheduler = \"mclock\"\n[vm.a"),
             format!(
-                "h.toml:6: `scheduler` of device `naa.60000000000000000000000000000001` {anew}"
+                "h.toml:7: `scheduler` of device `naa.60000000000000000000000000000001` {anew}"
             ),
         ),
         (of_b("[host.h]\ncpus = [0]"), format!("h.toml:18: `cpus` of host `h` {anew}")),
