@@ -47,10 +47,8 @@ pub(crate) fn add_what_was(facts: &mut Facts, [before, after]: [&HostState; 2]) 
         let refused = was.map_or(0, |was| was.totals.refusals);
         known.refusals = Some(device.totals.refusals.saturating_sub(refused));
         if let Some(was) = was.filter(|_| !device.is_nfs) {
-            known.max_queue_depth = lasting(was.max_queue_depth, device.max_queue_depth);
-            known.max_queue_depth_at_end = changed(was.max_queue_depth, device.max_queue_depth);
-            known.dsnro = lasting(was.dsnro, device.dsnro);
-            known.dsnro_at_end = changed(was.dsnro, device.dsnro);
+            let depths = [was, device].map(|device| [device.max_queue_depth, device.dsnro]);
+            set_depths(known, depths);
         }
     }
     facts.limits = Arc::new(lowest(limits(after), limits(before)));
@@ -82,18 +80,21 @@ fn add_dead_paths(facts: &mut Facts, states: [&HostState; 2]) {
 
 /// What is known of a device, with its depths as they were at the beginning and at the end of what is judged.
 pub(crate) fn with_depths(
-    known: DeviceFacts,
+    mut known: DeviceFacts,
     before: &DeviceLimits,
     after: &DeviceLimits,
 ) -> DeviceFacts {
-    DeviceFacts {
-        max_queue_depth: lasting(before.max_queue_depth, after.max_queue_depth),
-        max_queue_depth_at_end: changed(before.max_queue_depth, after.max_queue_depth),
-        driver_depth: lasting(before.driver_depth, after.driver_depth),
-        dsnro: lasting(before.dsnro, after.dsnro),
-        dsnro_at_end: changed(before.dsnro, after.dsnro),
-        ..known
-    }
+    known.driver_depth = lasting(before.driver_depth, after.driver_depth);
+    let depths = [before, after].map(|limits| [limits.max_queue_depth, limits.dsnro]);
+    set_depths(&mut known, depths);
+    known
+}
+
+/// Device Max Queue Depth and DSNRO, as they were at both ends.
+fn set_depths(known: &mut DeviceFacts, [before, after]: [[u32; 2]; 2]) {
+    let ends = |at: usize| (lasting(before[at], after[at]), changed(before[at], after[at]));
+    (known.max_queue_depth, known.max_queue_depth_at_end) = ends(0);
+    (known.dsnro, known.dsnro_at_end) = ends(1);
 }
 
 /// A limit that is the same at both ends of what is judged.

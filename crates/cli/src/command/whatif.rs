@@ -211,10 +211,10 @@ impl Whatif {
         let Recorded { recording, facts } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
-        let window = match (self.from, self.to) {
-            (None, None) => tapes::amid(recording, self.window(recording, facts, &settings)),
-            _ => self.window(recording, facts, &settings),
-        };
+        let mut window = self.window(recording, facts, &settings);
+        if self.from.or(self.to).is_none() {
+            window = tapes::amid(recording, window);
+        }
         let window = tapes::whole_samples(recording, window, f64::from(self.commands))?;
         let tapes = Tapes::read(files, name, window)?;
         let mut readings = Vec::new();
