@@ -152,7 +152,8 @@ fn hint(what: &'static str, says: String, line: &str) -> Check {
     Check { what, verdict: Verdict::Hint, says, type_this: vec![line.to_owned()] }
 }
 
-fn bad(what: &'static str, says: String, line: String) -> Check {
+/// What does not work, and what to type.
+pub(crate) fn bad(what: &'static str, says: String, line: String) -> Check {
     Check { what, verdict: Verdict::Bad, says, type_this: vec![line] }
 }
 

@@ -253,5 +253,6 @@ fn esxtop_prints_a_capture_that_is_diagnosed() {
     let gone = kavg.args(["esxtop", "-b", "--live", "c"]).current_dir(site.directory.path());
     let gone = gone.output().unwrap();
     assert_eq!(gone.status.code(), Some(2));
-    assert_eq!(gone.stderr, b"kavg: c: No such file or directory (os error 2)\n");
+    let said = b"kavg: c: no daemon listens there; `kavg serve HOST.toml --control c` does\n";
+    assert_eq!(gone.stderr, said);
 }

@@ -311,7 +311,8 @@ fn a_daemon_is_diagnosed_and_shown() {
     assert!(screens.contains("esxtop u, devices") && screens.contains(DEVICE), "{screens}");
     daemon.stop();
     let gone = kavg(&site, &["diagnose", "--live", "c"]);
-    assert_eq!(gone.stderr, b"kavg: c: No such file or directory (os error 2)\n");
+    let said = b"kavg: c: no daemon listens there; `kavg serve HOST.toml --control c` does\n";
+    assert_eq!(gone.stderr, said);
 }
 
 #[test]

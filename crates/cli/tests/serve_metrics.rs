@@ -159,6 +159,12 @@ fn a_doctor_says_what_is_in_the_way() {
         assert_eq!(std::fs::read(&image).unwrap(), bytes);
     }
     assert_eq!(doctor(&["nowhere.toml"]).status.code(), Some(2));
+    std::fs::write(site.path("h.settings"), "kavg settings 1\n").unwrap();
+    let torn = doctor(&["h.toml"]);
+    assert_eq!(torn.status.code(), Some(1));
+    let text = String::from_utf8(torn.stdout).unwrap();
+    assert!(text.contains("bad   settings     h.settings:1: the file is damaged"), "{text}");
+    assert!(text.contains("$ mv h.settings h.settings.aside\n"), "{text}");
     let text = std::fs::read_to_string(site.path("h.toml")).unwrap();
     std::fs::write(site.path("h.toml"), text + "[host.h.sockets]\ngroup = \"nosuch\"\n").unwrap();
     let text = String::from_utf8(doctor(&["h.toml"]).stdout).unwrap();

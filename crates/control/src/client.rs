@@ -1,7 +1,7 @@
 //! The client of a daemon.
 
 use std::{
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     os::unix::net::UnixStream,
     path,
     time::Duration,
@@ -29,13 +29,19 @@ impl Client {
     /// Connects to the control socket of a daemon; what is asked is about `host`.
     ///
     /// # Errors
-    /// What the system says.
+    /// That no daemon listens there, or what the system says.
     pub fn connect(path: &path::Path, host: Option<String>) -> Result<Self, String> {
         let stream = UnixStream::connect(path).and_then(|stream| {
             stream.set_read_timeout(Some(PATIENCE))?;
             Ok(stream)
         });
-        let stream = stream.map_err(|error| format!("{}: {error}", path.display()))?;
+        let stream = stream.map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                let path = path.display();
+                format!("{path}: no daemon listens there; `kavg serve HOST.toml --control {path}` does")
+            }
+            _ => format!("{}: {error}", path.display()),
+        })?;
         Ok(Self { lines: BufReader::new(stream), host })
     }
 

@@ -8,12 +8,13 @@ use std::{
 
 use capture::read_text;
 use clap::Args;
+use live::Settings;
 use scenario::Scenario;
 use serde::Serialize;
 
 use crate::{
     Result,
-    doctor::{Check, System, Verdict, check},
+    doctor::{Check, System, Verdict, bad, check},
     text::clean,
 };
 
@@ -44,7 +45,8 @@ impl Doctor {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let scenario = self.file.as_deref().map(load).transpose()?;
         let base = self.file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        let checks = check(&System::read(), scenario.as_ref(), base);
+        let mut checks = check(&System::read(), scenario.as_ref(), base);
+        checks.extend(self.file.as_deref().and_then(settings));
         let is_in_the_way = checks.iter().any(|check| check.verdict == Verdict::Bad);
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &Report { version: 1, checks })?;
@@ -65,6 +67,14 @@ impl Doctor {
         }
         Ok(ExitCode::from(u8::from(is_in_the_way)))
     }
+}
+
+/// What is wrong with the settings that are kept beside the file, which a daemon refuses to begin with.
+fn settings(file: &Path) -> Option<Check> {
+    let path = file.with_extension("settings");
+    let read = Settings::read(&path, |path| read_text(path).map_err(|error| error.to_string()));
+    let aside = format!("mv {0} {0}.aside", knobs::shell(&path.display().to_string()));
+    Some(bad("settings", read.err()?, aside))
 }
 
 fn load(path: &Path) -> Result<Scenario> {
