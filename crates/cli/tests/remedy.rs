@@ -734,7 +734,8 @@ fn a_recording_that_identifies_no_model_says_so_in_a_line() {
     let said = kavg(&["remedy", csv]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     let line = "kavg: esx: Something moves DQLEN of naa.6f47acc100000000736f6c6964000001 (adaptive \
-                throttling or Storage I/O Control), and no model here follows it\n";
+                throttling, Storage I/O Control, or settings that were changed meanwhile), and no model \
+                here follows it\n";
     assert_eq!(said.err, line);
 }
 

@@ -38,7 +38,9 @@ impl Client {
         let stream = stream.map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                 let path = path.display();
-                format!("{path}: no daemon listens there; `kavg serve HOST.toml --control {path}` does")
+                format!(
+                    "{path}: no daemon listens there; `kavg serve HOST.toml --control {path}` does"
+                )
             }
             _ => format!("{}: {error}", path.display()),
         })?;

@@ -18,7 +18,8 @@ pub(crate) fn of(
     let name = &device.name;
     if is_restless {
         return Some(format!(
-            "Something moves DQLEN of {name} (adaptive throttling or Storage I/O Control)"
+            "Something moves DQLEN of {name} (adaptive throttling, Storage I/O Control, or settings that were \
+             changed meanwhile)"
         ));
     }
     let facts = facts.devices.get(name);

@@ -91,7 +91,7 @@ fn tell(report: &Report, out: &mut dyn Write) -> Result<()> {
         (Some(at), _) => writeln!(
             out,
             "identical, bit for bit, as far as it goes: the journal is cut at byte {}, before \
-             the end of its run",
+             the end of its run (it was ended there, or is at work)",
             whole(at as f64)
         ),
     }?;
