@@ -165,6 +165,9 @@ fn a_doctor_says_what_is_in_the_way() {
     let text = String::from_utf8(torn.stdout).unwrap();
     assert!(text.contains("bad   settings     h.settings:1: the file is damaged"), "{text}");
     assert!(text.contains("$ mv h.settings h.settings.aside\n"), "{text}");
+    std::fs::write(site.path("h.settings"), "kavg settings 1\nnonsense\nend\n").unwrap();
+    let text = String::from_utf8(doctor(&["h.toml"]).stdout).unwrap();
+    assert!(text.contains("bad   settings     h.settings:2: "), "{text}");
     let text = std::fs::read_to_string(site.path("h.toml")).unwrap();
     std::fs::write(site.path("h.toml"), text + "[host.h.sockets]\ngroup = \"nosuch\"\n").unwrap();
     let text = String::from_utf8(doctor(&["h.toml"]).stdout).unwrap();

@@ -82,6 +82,12 @@ impl Settings {
         Ok(Self { kept, ..Self::at(path) })
     }
 
+    /// Where they are kept unless another place is named: beside the file of the host, `.settings` at the end.
+    #[must_use]
+    pub fn place(host: &Path) -> PathBuf {
+        host.with_extension("settings")
+    }
+
     fn at(path: &Path) -> Self {
         Self { path: path.to_path_buf(), kept: Vec::new() }
     }

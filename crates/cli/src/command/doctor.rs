@@ -71,7 +71,7 @@ impl Doctor {
 
 /// What is wrong with the settings that are kept beside the file, which a daemon refuses to begin with.
 fn settings(file: &Path) -> Option<Check> {
-    let path = file.with_extension("settings");
+    let path = Settings::place(file);
     let read = Settings::read(&path, |path| read_text(path).map_err(|error| error.to_string()));
     let aside = format!("mv {0} {0}.aside", knobs::shell(&path.display().to_string()));
     Some(bad("settings", read.err()?, aside))

@@ -81,7 +81,7 @@ impl Serve {
         };
         let file = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
-        let kept_in = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
+        let kept_in = self.settings.clone().unwrap_or_else(|| Settings::place(path));
         let kept = Settings::read(&kept_in, text)?;
         let mut as_written = read(path, &file, base)?;
         let (scenario, left_out) = self.with_settings(&as_written, &kept)?;
