@@ -12,6 +12,7 @@ use live::Settings;
 use scenario::Scenario;
 use serde::Serialize;
 
+use super::serve::text;
 use crate::{
     Result,
     doctor::{Check, System, Verdict, bad, check},
@@ -72,7 +73,7 @@ impl Doctor {
 /// What is wrong with the settings that are kept beside the file, which a daemon refuses to begin with.
 fn settings(file: &Path) -> Option<Check> {
     let path = Settings::place(file);
-    let read = Settings::read(&path, |path| read_text(path).map_err(|error| error.to_string()));
+    let read = Settings::read(&path, text);
     let aside = format!("mv {0} {0}.aside", knobs::shell(&path.display().to_string()));
     Some(bad("settings", read.err()?, aside))
 }

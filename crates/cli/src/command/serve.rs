@@ -172,7 +172,7 @@ fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
 }
 
 /// The text of a file. Whoever opened a pipe would wait for who fills it, and nothing would end the daemon then.
-fn text(path: &Path) -> std::result::Result<String, String> {
+pub(super) fn text(path: &Path) -> std::result::Result<String, String> {
     if metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Err(format!("{}: it is no regular file", path.display()));
     }
