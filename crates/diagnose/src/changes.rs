@@ -149,6 +149,9 @@ pub(crate) fn of_both(host: &Host<'_>, both: [&Change; 2], names: [&str; 2]) -> 
         more => format!("those of {more} other devices by theirs"),
     };
     let raises = raises_dsnro(device, (*from, *to));
+    if !one.what.starts_with(&raises) {
+        return None;
+    }
     let what = format!("{raises}, and {others}, on every host that uses them.");
     let Change { risk, undo, .. } = one.clone();
     Some(Change { risk, undo, ..setting(what, Some(host), steps) })

@@ -43,7 +43,7 @@ mod unserved;
 mod verdict;
 
 pub use changes::spread;
-pub use compare::{Judged, compare};
+pub use compare::{Judged, compare, remember};
 pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,

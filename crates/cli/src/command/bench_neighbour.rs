@@ -19,9 +19,9 @@ use crate::{Result, json, table::Table, text::whole};
 /// The disks that are served: for each of the two guests one of each kind, and one where the depth of that
 /// kind is found by latency.
 const HOST: &str = include_str!("bench_neighbour.toml");
-/// The kinds: a file by O_DIRECT, and a model of a disk that is ten times slower than the one of the
-/// scenario `noisy-neighbour`.
-const KINDS: [&str; 2] = ["file", "emulated"];
+/// The kinds: a file by O_DIRECT, a model of the disk of the scenario `noisy-neighbour` that is ten times
+/// slower, and one of servers with a queue each.
+const KINDS: [&str; 3] = ["file", "link", "servers"];
 /// What the neighbour has under way.
 const DEPTH: usize = 128;
 const READ: Work = Work { name: "4K read", bytes: 4 << 10, writes: false, in_order: false };

@@ -130,7 +130,10 @@ impl Diagnose {
             side
         };
         let before = judged(before);
-        let after = after.map(judged);
+        let after = after.map(|(recordings, report, mut facts)| {
+            diagnose::remember(&before.recordings, &recordings, &mut facts);
+            judged((recordings, report, facts))
+        });
         let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());

@@ -3,7 +3,7 @@
 use counters::Kind;
 use levels::Measured;
 
-use super::Judged;
+use super::{Judged, figures::GAVG};
 use crate::{BeforeAfter, FindingChange, ObjectChange, SharedDevice, Trend, number};
 
 /// Findings of a kind that are named in the headline; the rest are counted.
@@ -37,13 +37,36 @@ fn of_host(host: &BeforeAfter) -> String {
     let Some(object) = host.main_object() else {
         return format!("{} has nothing with load on both sides; {findings}.", host.host);
     };
-    let latency = object.sentence.trim_end_matches('.');
+    let latency = object.sentence.trim_end_matches('.').to_owned() + &apart(host);
     let has_moved = !matches!(object.trend, Trend::Same | Trend::Unknown);
     if has_moved || host.gone.len() + host.new.len() == 0 {
         return format!("{latency}; {findings}.");
     }
     // What was wrong for a while does not show in the latency of the whole time.
     format!("{}. {latency}.", capital(&findings))
+}
+
+/// Of the VMs the ones that are better off most and worst, where what all have together hides that.
+fn apart(host: &BeforeAfter) -> String {
+    let times = |object: &ObjectChange| {
+        let gavg = object.figure(GAVG)?;
+        Some((gavg.after? / gavg.before?, gavg.before?, gavg.after?))
+    };
+    let vms = || host.objects.iter().filter(|object| object.object.kind == Kind::Vm);
+    let of = |trend: Trend| {
+        vms().filter(move |vm| vm.trend == trend).filter_map(|vm| Some((vm, times(vm)?)))
+    };
+    let better = of(Trend::Better).min_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let worse = of(Trend::Worse).max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let told = |(vm, (_, was, is)): (&ObjectChange, (f64, f64, f64)), what| {
+        format!("{} is {what} ({} to {} ms)", vm.object.name, number(was), number(is))
+    };
+    match (better, worse) {
+        (Some(better), Some(worse)) => {
+            format!("; {}, {}", told(better, "better off"), told(worse, "worse"))
+        }
+        _ => String::new(),
+    }
 }
 
 impl BeforeAfter {

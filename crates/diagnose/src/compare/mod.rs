@@ -17,7 +17,8 @@ use counters::{EntityId, Kind};
 use levels::{Measured, most_first};
 
 use crate::{
-    BeforeAfter, Comparison, Finding, FindingChange, ObjectChange, ObjectName, Trend, Verdict,
+    BeforeAfter, Comparison, Facts, Finding, FindingChange, Host, ObjectChange, ObjectName,
+    Thresholds, Trend, Verdict,
 };
 use figures::{Moment, figures, moments};
 
@@ -72,9 +73,26 @@ pub fn compare(before: &[Judged<'_>], after: &[Judged<'_>]) -> Comparison {
     }
 }
 
+/// Tells the `facts` of each later recording what the earlier ones of its host show of a limit that may have been
+/// lowered since: DQLEN while VMs competed.
+pub fn remember(before: &[Measured], after: &[Measured], facts: &mut [Facts]) {
+    for (recording, facts) in after.iter().zip(facts) {
+        let of_host = before.iter().find(|was| is_one_host(&was.host, &recording.host));
+        let Some(was) = of_host else { continue };
+        let thresholds = Thresholds::default();
+        for device in Host::observe(was, &thresholds, &Facts::default()).busy_devices() {
+            let Some(competed) = device.competed() else { continue };
+            facts.devices.entry(device.flow.name.into()).or_default().competed = Some(competed);
+        }
+    }
+}
+
 /// Whether two recordings are of one host: one may name it in full, the other by its first part.
 fn is_same_host(a: &Judged<'_>, b: &Judged<'_>) -> bool {
-    let [a, b] = [a, b].map(|host| host.recording.host.as_str());
+    is_one_host(&a.recording.host, &b.recording.host)
+}
+
+fn is_one_host(a: &str, b: &str) -> bool {
     let is_short_for = |short: &str, full: &str| {
         full.split_once('.').is_some_and(|(first, _)| first.eq_ignore_ascii_case(short))
     };
@@ -182,5 +200,60 @@ fn finding_change(
         sentence: finding.sentence.clone(),
         standing_before: before.map(|finding| finding.standing),
         standing_after: after.map(|finding| finding.standing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levels::Measured;
+
+    use super::{Judged, compare, remember};
+    use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
+
+    /// What DSNRO of 32 and of 8 makes of 64 commands of one VM and one at a time of another, as measured.
+    fn of(depth: u32, [big_iops, small_iops]: [f64; 2], davg_ms: f64, kavg_ms: f64) -> Measured {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", depth);
+        let wobble = |s: usize| [1.0, 0.99, 1.01][s % 3];
+        let batch = device.vm("batch").davg(davg_ms).kavg(kavg_ms);
+        batch.iops_when(move |s| big_iops * wobble(s));
+        device.vm("web").davg(davg_ms).kavg(0.13).iops_when(move |s| small_iops * wobble(s));
+        Measured::of(bench.recording())
+    }
+
+    #[test]
+    fn a_dsnro_that_was_lowered_between_two_captures_is_no_depth_of_a_driver() {
+        let before = [of(32, [11_816.0, 325.0], 2.69, 2.73)];
+        let after = [of(8, [6_535.0, 741.0], 1.1, 8.69)];
+        let thresholds = Thresholds::default();
+        let mut facts = [Facts::default()];
+        let cause = |facts: &Facts| diagnose(&after[0], &thresholds, facts).findings[0].cause;
+        assert_eq!(cause(&facts[0]), Cause::DeviceDepth);
+        remember(&before, &after, &mut facts);
+        let was = diagnose(&before[0], &thresholds, &Facts::default());
+        let is = diagnose(&after[0], &thresholds, &facts[0]);
+        assert_eq!(is.findings[0].cause, Cause::Dsnro);
+        let told =
+            "is held at 8 of 32 slots (DSNRO: it was 32 before, while the same VMs competed)";
+        assert!(is.findings[0].sentence.contains(told), "{}", is.findings[0].sentence);
+        let side = |recording, verdict| [Judged { recording, verdict }];
+        let compared = compare(&side(&before[0], &was), &side(&after[0], &is));
+        assert!(compared.hosts[0].new.is_empty(), "{:?}", compared.hosts[0].new);
+        let apart = "; web is better off (2.82 to 1.23 ms), batch is worse (5.42 to 9.79 ms)";
+        assert!(compared.headline.contains(apart), "{}", compared.headline);
+    }
+
+    #[test]
+    fn a_depth_at_which_other_vms_competed_tells_nothing() {
+        let mut before = Bench::new(8);
+        let device = before.device("naa.1", 32);
+        for vm in ["x", "y"] {
+            device.vm(vm).iops(9_000.0).davg(1.5).kavg(1.5);
+        }
+        let mut facts = [Facts::default()];
+        let after = [of(8, [6_535.0, 741.0], 1.1, 8.69)];
+        remember(&[Measured::of(before.recording())], &after, &mut facts);
+        let verdict = diagnose(&after[0], &Thresholds::default(), &facts[0]);
+        assert_eq!(verdict.findings[0].cause, Cause::DeviceDepth);
     }
 }

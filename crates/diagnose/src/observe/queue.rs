@@ -332,7 +332,7 @@ impl Device<'_> {
             Some(if fit { outstanding.min(high) } else { outstanding })
         });
         let demand = between.or(in_bursts_or_mean).unwrap_or(depth + waiting);
-        Some(FullQueue {
+        let mut full = FullQueue {
             depth,
             waiting,
             demand,
@@ -344,7 +344,9 @@ impl Device<'_> {
             flaps: held_below.is_some(),
             was,
             spell,
-        })
+        };
+        full.was = was.or_else(|| self.before_it_was_lowered(known, &full));
+        Some(full)
     }
 
     /// A queue that is full at two limits hurts where it is the shorter one; the spell there, when
@@ -405,6 +407,22 @@ impl Device<'_> {
             && compete(&before)
             && compete(&since);
         is_set.then(|| (Spell { samples: waits_since, ..spell.clone() }, low))
+    }
+
+    /// The limit that stays while VMs compete, and who does; `None` where it moves or they do not.
+    pub(crate) fn competed(&self) -> Option<(u32, Vec<String>)> {
+        let depth = self.deepest().filter(|_| self.motion() == Motion::Steady)?;
+        let vms = || self.tenants(&self.busy).into_iter().map(|vm| vm.name).collect();
+        (self.competitors(&self.busy) > 1).then(|| (depth as u32, vms()))
+    }
+
+    /// What the limit was in an earlier recording, where it has become less while the same VMs compete.
+    fn before_it_was_lowered(&self, known: &DeviceFacts, full: &FullQueue) -> Option<f64> {
+        let (was, vms) = known.competed.as_ref()?;
+        let tenants = self.tenants(&full.spell.samples);
+        let both = tenants.iter().filter(|vm| vms.contains(&vm.name)).count();
+        let is_less = full.depth < f64::from(*was) && self.motion() == Motion::Steady;
+        (is_less && both > 1 && full.competitors > 1).then_some(f64::from(*was))
     }
 
     /// Whether VMs compete all through a sample: where the second sends one command in thirteen, the other has

@@ -50,6 +50,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     if let Some(depth) = facts.max_queue_depth {
         return (f64::from(depth) <= full.depth).then_some(0.98);
     }
+    if full.was > Some(full.depth) {
+        return None;
+    }
     let dsnro = facts.dsnro.map(f64::from);
     if facts.max_queue_depth_at_end.is_some() && !adaptive_throttling::applies(case, device) {
         return (full.competitors < 2 || dsnro != Some(full.depth)).then_some(0.9);

@@ -62,7 +62,8 @@ pub(super) fn certainty(
     }
     if full.was.is_some() {
         let certainty = if device.rises_over_a_reboot(case.host) { 0.65 } else { 0.8 };
-        return Some((certainty, above_it(case, device, full)));
+        let lowered_from = full.was.filter(|was| *was > full.depth);
+        return Some((certainty, above_it(case, device, full).or(lowered_from)));
     }
     match device.motion() {
         Motion::Moving if facts.dsnro_at_end.is_some() => known.map(|depth| (0.98, Some(depth))),

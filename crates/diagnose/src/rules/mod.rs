@@ -33,6 +33,7 @@ mod path_down;
 mod path_thrash;
 mod policy_advice;
 mod quick_peer;
+mod quiet;
 mod raised;
 mod refused;
 mod reservations;
@@ -428,6 +429,7 @@ impl Case<'_> {
             ];
         }
         who_pays::tell(self, device, full, finding);
+        quiet::tell(self, device, full, finding);
     }
 
     /// Why a deeper queue gains nothing, for a finding of another rule about a device whose queue is full; nothing where

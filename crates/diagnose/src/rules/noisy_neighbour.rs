@@ -32,7 +32,7 @@ const OWN: f64 = 3.0;
 /// slots that its IOPS do not show.
 const LONG: f64 = 2.0;
 /// Commands that a VM must have completed for its latency to mean anything.
-const ENOUGH_COMMANDS: f64 = 3.0;
+pub(super) const ENOUGH_COMMANDS: f64 = 3.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {

@@ -75,7 +75,7 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
 }
 
 /// The VM that has next to all that waits.
-fn waits_alone(gainers: &[Party]) -> Option<&Party> {
+pub(super) fn waits_alone(gainers: &[Party]) -> Option<&Party> {
     let waiting = |vm: &Party| vm.waiting.unwrap_or(0.0);
     let all: f64 = gainers.iter().map(waiting).sum();
     match gainers {

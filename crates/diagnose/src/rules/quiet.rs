@@ -1,0 +1,181 @@
+//! Who is quiet beside a VM that alone waits for a full queue: its commands hardly wait in the host, but at the array,
+//! behind those of the other, and a deeper queue sends more of those there. What the array has left is not known.
+
+use std::cmp::Ordering::Equal;
+
+use knobs::DSNRO;
+
+use super::{
+    Case, changes,
+    device_depth::DSNRO_DEFAULT,
+    noisy_neighbour::{ENOUGH_COMMANDS, MODEST_SHARE},
+    number,
+    who_pays::waits_alone,
+};
+use crate::{Cause, Change, Device, Finding, FullQueue, Party, Threshold};
+
+/// The part of its time at the array that a command of a VM waits in the host at most for its latency to be the array's.
+const HARDLY: f64 = 0.5;
+
+/// Tells in a finding about a full queue, for which nothing else speaks against a deeper one, that it is the quiet ones who
+/// may pay for it, and what is to be done where it is they who are slow.
+pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
+    if case.array(device).is_some() || finding.caution.is_none() || full.competitors < 2 {
+        return;
+    }
+    let tenants = device.tenants(&full.spell.samples);
+    let (Some(own), Some(quiet)) =
+        (waits_alone(&tenants), slowest_quiet(case, device, full, &tenants))
+    else {
+        return;
+    };
+    if own.name == quiet.name {
+        return;
+    }
+    let told = told(quiet, own);
+    let deeper = finding.changes.iter_mut().filter(|change| !change.steps.is_empty());
+    deeper.for_each(|change| {
+        change.risk +=
+            &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name)
+    });
+    if finding.cause == Cause::Dsnro && full.depth < DSNRO_DEFAULT {
+        let leave = format!(
+            "Leave DSNRO of {} at {} if it was lowered for {}, to less than its default of {}: what waits is {}'s own.",
+            device.flow.name,
+            number(full.depth),
+            quiet.name,
+            number(DSNRO_DEFAULT),
+            own.name
+        );
+        finding.changes.insert(0, changes::look(leave, Vec::new()));
+    } else {
+        // Before those that take a reboot.
+        let place = finding.changes.len().min(1);
+        finding.changes.splice(place..place, fewer(case, device, full, [own, quiet], &told));
+    }
+}
+
+/// The VM that takes longest of those that have few of the commands on a device and whose own hardly wait for its slots.
+fn slowest_quiet<'p>(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    tenants: &'p [Party],
+) -> Option<&'p Party> {
+    let slots: f64 = tenants.iter().map(|vm| vm.slots).sum();
+    let seconds: f64 = full.spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
+    let is_quiet = |vm: &&Party| {
+        vm.slots <= MODEST_SHARE * slots
+            && vm.waiting.is_some_and(|waiting| waiting <= HARDLY * vm.slots)
+            && vm.iops * seconds >= ENOUGH_COMMANDS
+            && vm.gavg_ms >= Some(device.limits.get(Threshold::KavgMs))
+    };
+    tenants
+        .iter()
+        .filter(is_quiet)
+        .max_by(|a, b| a.gavg_ms.partial_cmp(&b.gavg_ms).unwrap_or(Equal))
+}
+
+/// Where the time of the quiet one is.
+fn told(quiet: &Party, own: &Party) -> String {
+    format!(
+        "it takes {} ms a command, {} of them below the host, where {} has {} commands",
+        number(quiet.gavg_ms.unwrap_or_default()),
+        number(quiet.slots * 1000.0 / quiet.iops),
+        own.name,
+        number(own.slots)
+    )
+}
+
+/// Half of the slots, as far as a host takes so few: whether commands only waited at the array is seen then.
+fn fewer(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    [own, quiet]: [&Party; 2],
+    told: &str,
+) -> Option<Change> {
+    let (name, from) = (device.flow.name, full.depth as u32);
+    let to = from / 2;
+    let (_, steps) = changes::set_dsnro(name, (from, to), case.facts);
+    if steps.is_empty() || to < DSNRO.min {
+        return None;
+    }
+    let what = format!(
+        "Where {quiet} is who is slow ({told}), the reverse: lower DSNRO of {name} to {to}, and compare. If CMDS/s stay and \
+         DAVG falls, the other {more} only waited at the array; halve it again until CMDS/s fall.",
+        quiet = quiet.name,
+        more = from - to,
+    );
+    let mut change = changes::setting(what, Some(case.host), steps);
+    change.risk = format!("If the array does more at a time, {} does fewer a second.", own.name);
+    Some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Finding, fixture::Bench};
+
+    /// 64 commands of one VM before a queue of so many slots, and one at a time of another, as measured [noisy-neighbour].
+    fn found(depth: u32, web_kavg_ms: f64, facts: &Facts) -> Finding {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", depth);
+        let kavg_ms = if depth == 32 { 2.73 } else { 8.69 };
+        let davg_ms = if depth == 32 { 2.69 } else { 1.1 };
+        let wobble = |s: usize| [1.0, 0.99, 1.01][s % 3];
+        let batch = device.vm("batch").davg(davg_ms).kavg(kavg_ms);
+        batch.iops_when(move |s| 63_600.0 / (kavg_ms + davg_ms) * wobble(s));
+        let web = device.vm("web").davg(davg_ms).kavg(web_kavg_ms);
+        web.iops_when(move |s| 900.0 / (davg_ms + web_kavg_ms) * wobble(s));
+        bench.first(Cause::Dsnro, facts)
+    }
+
+    fn known(dsnro: u32, array: Option<ArrayFacts>) -> Facts {
+        let device = DeviceFacts {
+            max_queue_depth: Some(64),
+            dsnro: Some(dsnro),
+            array: array.map(Into::into),
+            ..DeviceFacts::default()
+        };
+        Facts { devices: [("naa.1".into(), device)].into(), ..Facts::default() }
+    }
+
+    #[test]
+    fn who_is_quiet_beside_it_pays_for_a_deeper_queue_and_gains_by_a_shorter_one() {
+        let finding = found(32, 0.15, &known(32, None));
+        let [raise, lower, ..] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+        assert!(raise.what.starts_with("Raise DSNRO of naa.1 from 32 to 64"), "{}", raise.what);
+        let pays = "Where the array has no more to give, web pays: it takes 2.84 ms a command, 2.69 of them";
+        assert!(raise.risk.contains(pays), "{}", raise.risk);
+        assert!(lower.what.contains("lower DSNRO of naa.1 to 16"), "{}", lower.what);
+        assert_eq!(lower.esxcli, ["esxcli storage core device set -d naa.1 -O 16"]);
+        assert_eq!(lower.undo_lines(), ["esxcli storage core device set -d naa.1 -O 32"]);
+    }
+
+    #[test]
+    fn nobody_is_told_first_to_raise_what_was_lowered_for_another() {
+        let finding = found(8, 0.11, &known(8, None));
+        assert!(
+            finding.changes[0]
+                .what
+                .starts_with("Leave DSNRO of naa.1 at 8 if it was lowered for web")
+        );
+        assert!(finding.changes[1].risk.contains("web pays"), "{:?}", finding.changes[1]);
+        assert!(finding.changes.iter().all(|change| !change.what.contains("the reverse")));
+    }
+
+    #[test]
+    fn who_waits_in_the_host_too_or_before_a_known_array_is_not_quiet() {
+        let is_told = |finding: Finding| {
+            finding.changes.iter().any(|change| change.what.contains("the reverse"))
+        };
+        assert!(!is_told(found(32, 2.73, &known(32, None))));
+        let array = ArrayFacts {
+            name: "box".into(),
+            service_ms: Some(2.5),
+            busy: vec![0.3; 8],
+            ..ArrayFacts::default()
+        };
+        assert!(!is_told(found(32, 0.15, &known(32, Some(array)))));
+    }
+}
