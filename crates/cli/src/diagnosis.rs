@@ -2,10 +2,11 @@
 
 use capture::{FileReport, ReadReport};
 use diagnose::{
-    Cause, Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
-    diagnose_together, render_comparison_markdown, render_comparison_styled, render_markdown,
-    render_styled,
+    Cause, Change, Comparison, EVACUATE, Facts, Judged, Lack, Lacking, Outcome, Thresholds,
+    Verdict, compare, diagnose_together, render_comparison_markdown, render_comparison_styled,
+    render_markdown, render_styled,
 };
+use knobs::{Effect, Setting, shell};
 use levels::Measured;
 use serde::Serialize;
 
@@ -72,10 +73,10 @@ impl Side {
         Self { recordings, report, verdicts }
     }
 
-    /// Whether a change has lines of PowerCLI.
-    pub(crate) fn has_powercli(&self) -> bool {
-        let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
-        findings.flat_map(|finding| &finding.changes).any(|change| !change.powercli.is_empty())
+    /// Words what is proposed as it is typed for a daemon: by `kavg esxcli`, which has the types of PowerCLI's lines too.
+    pub(crate) fn speak_as_daemon(&mut self) {
+        let findings = self.verdicts.iter_mut().flat_map(|verdict| &mut verdict.findings);
+        findings.flat_map(|finding| &mut finding.changes).for_each(speak_as_daemon);
     }
 
     /// The devices whose queue is full, by their depth or by DSNRO.
@@ -89,6 +90,32 @@ impl Side {
         let hosts = self.recordings.iter().zip(&self.verdicts);
         hosts.map(|(recording, verdict)| Judged { recording, verdict }).collect()
     }
+}
+
+fn speak_as_daemon(change: &mut Change) {
+    let line = |set: &Setting| match set.esxcli() {
+        Some(line) => format!("kavg {line}"),
+        None => format!("kavg esxcli {}", shell(&set.to_string())),
+    };
+    let powercli = std::mem::take(&mut change.powercli);
+    if !change.steps.is_empty() {
+        change.esxcli = change.steps.iter().map(|step| line(&step.set)).collect();
+    } else if change.esxcli.is_empty() {
+        change.esxcli =
+            powercli.iter().map(|line| format!("kavg esxcli {}", shell(line))).collect();
+    } else {
+        change.esxcli.iter_mut().for_each(|line| line.insert_str(0, "kavg "));
+    }
+    if change.effect == Effect::HostReboot {
+        change.risk = change.risk.replace(EVACUATE, "");
+        change.risk += " The host's reboot is a restart of the daemon.";
+    }
+    let undo = change.steps.iter().rev().filter_map(|step| step.undo.as_ref());
+    let undo: Vec<String> = undo.map(line).collect();
+    if !undo.is_empty() {
+        change.undo = format!("{}: {}", change.undo.trim_end_matches('.'), undo.join("; "));
+    }
+    change.steps.clear();
 }
 
 /// A verdict of which the first line says the host, where there are several.

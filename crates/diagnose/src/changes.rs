@@ -25,6 +25,9 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
 pub(crate) const UNDO_AS_SHOWN: &str =
     "Set the limit again that the first line shows (-1 is none).";
 
+/// What is to be done before a host is rebooted.
+pub const EVACUATE: &str = " Evacuate the host before the reboot.";
+
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room, as far as
 /// others let through `most`.
 pub(crate) fn depth_for(from: f64, demand: f64, most: f64) -> u32 {
@@ -310,7 +313,7 @@ fn raise_driver_depth(
         if is_told { "it repeats those that were set when they were listed" } else { UNTOLD };
     change.risk = format!(
         "It deepens every device of that driver, and the line replaces all parameters of the module: \
-         {repeat}. Evacuate the host before the reboot."
+         {repeat}.{EVACUATE}"
     );
     if candidates.len() > 1 {
         change.undo = format!("The same line with {from} instead{}", and_reboot(change.effect));

@@ -42,7 +42,7 @@ mod unexplained;
 mod unserved;
 mod verdict;
 
-pub use changes::spread;
+pub use changes::{EVACUATE, spread};
 pub use compare::{Judged, compare, remember};
 pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,

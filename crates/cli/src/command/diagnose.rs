@@ -91,9 +91,6 @@ pub(crate) struct Diagnose {
 
 /// What a daemon can do that no ESXi does.
 fn tell_of_daemons(side: &Side, out: &mut dyn Write) -> Result<()> {
-    if side.has_powercli() {
-        writeln!(out, "\n`kavg esxcli` takes the lines of PowerCLI too, in quotes.")?;
-    }
     for device in side.full_devices() {
         writeln!(
             out,
@@ -129,7 +126,10 @@ impl Diagnose {
             }
             side
         };
-        let before = judged(before);
+        let mut before = judged(before);
+        if self.live.is_some() && !self.json {
+            before.speak_as_daemon();
+        }
         let after = after.map(|(recordings, report, mut facts)| {
             diagnose::remember(&before.recordings, &recordings, &mut facts);
             judged((recordings, report, facts))

@@ -33,11 +33,12 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
         return;
     }
     let told = told(quiet, own);
-    let deeper = finding.changes.iter_mut().filter(|change| !change.steps.is_empty());
-    deeper.for_each(|change| {
-        change.risk +=
-            &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name)
-    });
+    for deeper in finding.changes.iter_mut().filter(|change| !change.steps.is_empty()) {
+        deeper.risk +=
+            &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name);
+        deeper.what =
+            format!("{}; {} may pay for it.", deeper.what.trim_end_matches('.'), quiet.name);
+    }
     if finding.cause == Cause::Dsnro && full.depth < DSNRO_DEFAULT {
         let leave = format!(
             "Leave DSNRO of {} at {} if it was lowered for {}, to less than its default of {}: what waits is {}'s own.",
@@ -47,7 +48,10 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
             number(DSNRO_DEFAULT),
             own.name
         );
-        finding.changes.insert(0, changes::look(leave, Vec::new()));
+        let risk = format!("{} waits as long as it does.", own.name);
+        finding
+            .changes
+            .insert(0, changes::look(leave, Vec::new()).risking(&risk, "Nothing to undo"));
     } else {
         // Before those that take a reboot.
         let place = finding.changes.len().min(1);
@@ -68,7 +72,7 @@ fn slowest_quiet<'p>(
         vm.slots <= MODEST_SHARE * slots
             && vm.waiting.is_some_and(|waiting| waiting <= HARDLY * vm.slots)
             && vm.iops * seconds >= ENOUGH_COMMANDS
-            && vm.gavg_ms >= Some(device.limits.get(Threshold::KavgMs))
+            && vm.gavg_ms >= Some(device.limits.get(Threshold::QosMs))
     };
     tenants
         .iter()
