@@ -15,8 +15,8 @@ use std::{
 
 use capture::merge;
 use counters::{
-    DeviceId, DeviceKind, HostSnapshot, Recording, SECOND, SHORTEST_INTERVAL_S, Sampler, Time,
-    VdiskId,
+    DeviceId, DeviceKind, HostSnapshot, MILLISECOND, Recording, SECOND, SHORTEST_INTERVAL_S,
+    Sampler, Time, VdiskId,
 };
 use diagnose::Facts;
 use engine::{DeviceLimits, Engine, HostConfig, Input};
@@ -36,6 +36,7 @@ use crate::{
 const VALUES_MAX: u64 = 1 << 27;
 /// Nanoseconds of a row: the least of `esxtop -b`.
 const ROW_NS: u64 = SHORTEST_INTERVAL_S as u64 * SECOND;
+const ROW_MS: i64 = (ROW_NS / MILLISECOND).cast_signed();
 
 /// Whether what is named is a journal, or a directory, and no capture.
 pub(crate) fn is_journal(path: &Path) -> bool {
@@ -152,6 +153,9 @@ pub(crate) struct Recorded {
     pub(crate) recording: Measured,
     /// What esxcli would say of its devices.
     pub(crate) facts: Facts,
+    /// By which row Device Max Queue Depth or DSNRO of a device, or an IOPS limit on it, was last set to something else,
+    /// in milliseconds since 1970; of a capture nobody knows.
+    pub(crate) set_ms: BTreeMap<String, i64>,
 }
 
 impl Recorded {
@@ -184,7 +188,8 @@ pub(crate) fn recorded(
         let (recordings, _) = captures::read_needed(named)?;
         let facts = told.of(recordings.iter())?.each(&recordings);
         let each = recordings.into_iter().zip(facts);
-        let sources = each.map(|(recording, facts)| Recorded { recording, facts });
+        let sources =
+            each.map(|(recording, facts)| Recorded { recording, facts, set_ms: BTreeMap::new() });
         return Ok((sources.collect(), named.to_owned()));
     }
     if journals < named.len() {
@@ -239,7 +244,7 @@ fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
 /// What there is of a component; nothing of one that did nothing then.
 fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
     let mut facts = Facts::default();
-    let mut depths = BTreeMap::new();
+    let (mut depths, mut set_ms) = (BTreeMap::new(), BTreeMap::new());
     let mut recordings = Vec::new();
     for host in hosts {
         if host.is_full() {
@@ -251,8 +256,14 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         }
         facts.esxi_version = Some(host.config.version);
         for (name, (first, last)) in host.depths {
-            depths.entry(name).or_insert((first, last)).1 = last;
+            let (_, before) = depths.entry(name.clone()).or_insert((first, last));
+            if let Some(begin) = host.recording.times_ms.first().filter(|_| is_set(before, &first))
+            {
+                set_ms.insert(name, *begin);
+            }
+            *before = last;
         }
+        set_ms.extend(host.set_ms);
         facts.devices.extend(host.facts.devices);
         let [now, lowest] = host.limits.map(|disks| in_force(facts.esxi_version, &disks));
         Arc::make_mut(&mut facts.limits).extend(facts::lowest(now, lowest));
@@ -274,7 +285,12 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         .into());
     }
     let recording = merge(recordings).into_iter().find(|recording| recording.len() > 1);
-    Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts }))
+    Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts, set_ms }))
+}
+
+/// Whether what can be set of the depths of a device is another.
+fn is_set(before: &DeviceLimits, now: &DeviceLimits) -> bool {
+    [before.max_queue_depth, before.dsnro] != [now.max_queue_depth, now.dsnro]
 }
 
 /// Samples engines while they are fed.
@@ -302,6 +318,8 @@ struct OfHost {
     facts: Facts,
     /// The depths of its devices, at its first row and at its last.
     depths: BTreeMap<String, (DeviceLimits, DeviceLimits)>,
+    /// By which row these, or limits, became others last.
+    set_ms: BTreeMap<String, i64>,
     /// The limits of its virtual disks as they are, and the lowest of each.
     limits: [Vec<Limited>; 2],
     /// By device how often the array had refused a command when it began.
@@ -341,6 +359,13 @@ impl Look for Recorder {
         let [now, lowest] = &mut host.limits;
         let disk = now.get_mut(vdisk.index()).zip(lowest.get_mut(vdisk.index()));
         let Some((now, lowest)) = disk else { return };
+        // The row that ends next is of both.
+        if let Some(last) =
+            host.recording.times_ms.last().filter(|_| now.iops != allocation.limit_iops)
+        {
+            let device = host.config.devices[now.world.1 as usize].name.clone();
+            host.set_ms.insert(device, last + ROW_MS);
+        }
         now.iops = allocation.limit_iops;
         lowest.iops = lowest.iops.into_iter().chain(now.iops).min();
     }
@@ -373,6 +398,7 @@ impl OfHost {
             changed: None,
             facts: Facts::default(),
             depths: BTreeMap::new(),
+            set_ms: BTreeMap::new(),
         }
     }
 
@@ -418,7 +444,11 @@ impl OfHost {
                 known.finds_depth |= limits.finds_depth;
                 let sample_size = known.queue_full_sample_size.unwrap_or_default();
                 known.queue_full_sample_size = Some(limits.queue_full_sample_size.max(sample_size));
-                self.depths.entry(device.name.clone()).or_insert((limits, limits)).1 = limits;
+                let (_, last) = self.depths.entry(device.name.clone()).or_insert((limits, limits));
+                if let Some(at) = self.recording.times_ms.last().filter(|_| is_set(last, &limits)) {
+                    self.set_ms.insert(device.name.clone(), *at);
+                }
+                *last = limits;
                 let before = self.refused.get(id).copied().unwrap_or_default();
                 known.refusals = Some(self.last.devices[id].queue_full.saturating_sub(before));
                 known.sioc = Some(known.sioc == Some(true) || limits.congestion_us.is_some());
@@ -587,6 +617,8 @@ datastore = "d"
         assert_eq!((facts.dsnro, facts.dsnro_at_end), (None, Some(7)));
         assert_eq!((facts.max_queue_depth, facts.driver_depth), (Some(64), Some(64)));
         assert_eq!(facts.queue_full_sample_size, Some(0), "nothing throttles");
+        let at_ms = recorded.recording.times_ms[2];
+        assert_eq!(recorded.set_ms, BTreeMap::from([(name.clone(), at_ms)]));
         assert_eq!(recorded.by_end().facts.devices.values().next().unwrap().dsnro, Some(7));
     }
 

@@ -1,10 +1,11 @@
 //! What guests sent over a stretch of time, as journals have it, put on the disks of the file that their hosts were
 //! run or served from: the load is the recorded one then, and the arrays are those of the file.
 
-use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, mem, path::PathBuf};
 
 use counters::{
-    Counter, DeviceId, HostSnapshot, Kind, MILLISECOND, Time, VdiskId, VmId, sorted::sort_by,
+    Counter, DeviceId, EntityId, HostSnapshot, Kind, MILLISECOND, SHORTEST_INTERVAL_S, Time,
+    VdiskId, VmId, sorted::sort_by,
 };
 use engine::{Engine, HostConfig, Input, Output, Request};
 use journal::{Hole, Look};
@@ -16,15 +17,28 @@ use serde::Serialize;
 
 use crate::{Result, journals, text::whole};
 
-/// The part of the stretch that is played before it counts: so many of it are the whole.
+/// The part of the stretch that is played before it counts, where the journal has no more of what came before it: so
+/// many of it are the whole.
 const WARMUP: u64 = 10;
+/// Of a row that a journal is read in.
+const ROW_MS: i64 = SHORTEST_INTERVAL_S as i64 * 1000;
+
+/// When what is played begins, when it begins to count, and its end, in milliseconds since 1970.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    begin: i64,
+    from: i64,
+    to: i64,
+}
 
 /// What was sent over a stretch of time, and the file to whose arrays it goes.
 #[derive(Serialize)]
 pub(crate) struct Tapes {
     /// The file.
     on: String,
-    /// How long the stretch is, in nanoseconds.
+    /// How long what came before the stretch is, and the stretch, in nanoseconds.
+    #[serde(skip)]
+    lead_ns: u64,
     #[serde(skip)]
     span_ns: u64,
     /// Virtual disks to which something was sent.
@@ -36,7 +50,7 @@ pub(crate) struct Tapes {
     guests: BTreeMap<(String, String), Guest>,
     #[serde(skip)]
     settings: Vec<Settings>,
-    /// When it begins, by the clock of the journal.
+    /// When the stretch begins, by the clock of the journal.
     #[serde(skip)]
     from: Time,
     /// Whether a part of the stretch is missing.
@@ -46,9 +60,8 @@ pub(crate) struct Tapes {
 
 /// What a guest sent to a virtual disk.
 struct Guest {
-    requests: Arc<[Taped]>,
-    /// The most that were outstanding.
-    threads: u32,
+    /// As many threads as ever were outstanding.
+    tape: Tape,
     /// Whether it surely waits for its answers.
     waits: bool,
 }
@@ -84,16 +97,19 @@ struct Sent {
 /// A stretch of time by the clock of a journal.
 #[derive(Clone, Copy)]
 struct Stretch {
+    begin: Time,
+    /// When it begins to count.
     from: Time,
     to: Time,
     /// Nanoseconds of it before the time 0 of the journal.
     before_ns: u64,
+    /// Whether the journal began after it had begun to count.
+    is_late: bool,
 }
 
 /// Collects what is sent from one moment to another.
 struct Collector {
-    /// Begin and end in milliseconds since 1970.
-    window_ms: (i64, i64),
+    span: Span,
     /// The same by the clock of the journal.
     stretch: Stretch,
     loads: Vec<Load>,
@@ -124,11 +140,53 @@ pub(crate) fn amid(recording: &Measured, (from, to): (i64, i64)) -> (i64, i64) {
 
 /// The commands of a host a second, by sample.
 fn rates(recording: &Measured) -> Vec<f64> {
+    sums(recording, |id| {
+        let rate = Column::of(recording, id, Counter::Commands);
+        move |sample| rate.at(sample)
+    })
+}
+
+/// Those that are outstanding, by Little's law.
+fn outstanding(recording: &Measured) -> Vec<f64> {
+    sums(recording, |id| {
+        let of = |counter| Column::of(recording, id, counter);
+        let (rate, gavg_ms) = (of(Counter::Commands), of(Counter::GuestLatency));
+        move |sample| Some(rate.at(sample)? * gavg_ms.at(sample)? / 1000.0)
+    })
+}
+
+/// The sum of something over the devices of a host, by sample.
+fn sums<V: Fn(usize) -> Option<f64>>(recording: &Measured, of: impl Fn(EntityId) -> V) -> Vec<f64> {
     let of_kind = |kind| recording.of_kind(kind).map(|(id, _)| id);
     let ids = of_kind(Kind::Device).chain(of_kind(Kind::NfsVolume));
-    let columns: Vec<_> = ids.map(|id| Column::of(recording, id, Counter::Commands)).collect();
-    let rate = |sample| columns.iter().filter_map(|column| column.at(sample)).sum();
-    (0..recording.times_ms.len()).map(rate).collect()
+    let columns: Vec<V> = ids.map(of).collect();
+    let sum = |sample| columns.iter().filter_map(|column| column(sample)).sum();
+    (0..recording.times_ms.len()).map(sum).collect()
+}
+
+/// A window with what came right before it, up to so many commands and to where more was sent or outstanding: who competes
+/// with whom, what waits and what credit is left is from then.
+pub(crate) fn led_in(recording: &Measured, (from, to): (i64, i64), most: f64) -> Span {
+    /// The load is another where it is more than so many times that of each sample of the window: threads that only it
+    /// needs would be taken to pause later.
+    const MORE: f64 = 2.0;
+    let (times, rates, outstanding) =
+        (&recording.times_ms, rates(recording), outstanding(recording));
+    let limits = [&rates, &outstanding].map(|loads| {
+        let inside = times.iter().zip(loads).filter(|(at, _)| **at > from && **at <= to);
+        inside.fold(0.0, |most: f64, (_, load)| most.max(MORE * load))
+    });
+    let (mut begin, mut commands) = (from, 0.0);
+    let before = (0..times.len()).rev().skip_while(|sample| times[*sample] > from);
+    for sample in before {
+        commands += rates[sample] * f64::from(SHORTEST_INTERVAL_S);
+        let is_more = rates[sample] > limits[0] || outstanding[sample] > limits[1];
+        if times[sample] != begin || is_more || commands > most {
+            break;
+        }
+        begin -= ROW_MS;
+    }
+    Span { begin, from, to }
 }
 
 /// The whole samples of a window, from the first on, that have no more than so many commands, or the first: begin and
@@ -159,18 +217,15 @@ pub(crate) fn whole_samples(
 }
 
 impl Tapes {
-    /// What guests sent from one instant to another, in milliseconds since 1970, by their journals.
+    /// What guests sent over a stretch of time, by their journals.
     ///
     /// # Errors
     /// One line, when a journal cannot be read, or no guest sent anything.
-    pub(crate) fn read(files: &[PathBuf], on: &str, window_ms: (i64, i64)) -> Result<Self> {
-        let collector = || Collector {
-            window_ms,
-            stretch: Stretch { from: Time::NEVER, to: Time::NEVER, before_ns: 0 },
-            loads: Vec::new(),
-            before: Vec::new(),
-        };
-        let span_ns = nanos(window_ms.1.saturating_sub(window_ms.0));
+    pub(crate) fn read(files: &[PathBuf], on: &str, span: Span) -> Result<Self> {
+        let collector =
+            || Collector { span, stretch: Stretch::NEVER, loads: Vec::new(), before: Vec::new() };
+        let [lead_ns, span_ns] = [(span.begin, span.from), (span.from, span.to)]
+            .map(|(a, b)| nanos(b.saturating_sub(a)));
         let (mut sent, mut settings, mut has_hole) = (BTreeMap::new(), Vec::new(), false);
         let mut from = Time::ZERO;
         for (report, collector) in journals::replay(files, collector)? {
@@ -186,23 +241,24 @@ impl Tapes {
                 }
                 // Who began within the stretch says nothing of its first instant, unless nobody else does.
                 let is_told = |known: &Settings| known.config.name == config.name;
-                if collector.stretch.before_ns == 0 || !settings.iter().any(is_told) {
+                if !collector.stretch.is_late || !settings.iter().any(is_told) {
                     settings.push(load.settings);
                 }
             }
         }
-        let guest = |(name, mut sent): (_, Sent)| {
-            sent.pauses();
-            let (threads, waits) = (sent.most, sent.surely_waits(span_ns));
-            (name, Guest { requests: sent.requests.into(), threads, waits })
-        };
-        let guests: BTreeMap<_, _> = sent.into_iter().map(guest).collect();
-        if guests.is_empty() {
+        let within = |sent: &Sent| sent.requests.len() - sent.before(lead_ns);
+        let requests = sent.values().map(within).sum();
+        if requests == 0 {
             return Err("no guest sent anything in this window: there is nothing to play".into());
         }
+        let guest = |(name, mut sent): (_, Sent)| {
+            sent.pauses();
+            let waits = sent.surely_waits(lead_ns, span_ns);
+            (name, Guest { tape: sent.tape(lead_ns, span_ns), waits })
+        };
+        let guests: BTreeMap<_, _> = sent.into_iter().map(guest).collect();
         let (on, disks) = (on.to_owned(), guests.len());
-        let requests = guests.values().map(|guest| guest.requests.len()).sum();
-        Ok(Self { on, span_ns, disks, requests, guests, settings, from, has_hole })
+        Ok(Self { on, lead_ns, span_ns, disks, requests, guests, settings, from, has_hole })
     }
 
     /// What guests may do when their answers take another time: whether all wait for them.
@@ -249,12 +305,12 @@ impl Tapes {
     /// # Errors
     /// One line: a host or virtual disk that the file does not have.
     pub(crate) fn put(&self, scenario: &mut Scenario, waits: bool) -> Result<()> {
-        clear(scenario, self.span_ns);
-        let warmup_ns = scenario.warmup_ns;
+        // What came right before tells most, however short it is against the stretch.
+        let warmup_ns = if self.lead_ns > 0 { self.lead_ns } else { self.span_ns / WARMUP };
+        clear(scenario, warmup_ns, self.span_ns);
         let played = |at: Time| match at {
             Time::NEVER => at,
-            at if at <= self.from => Time::ZERO,
-            at => Time(at.since(self.from)) + warmup_ns,
+            at => Time((at + warmup_ns).0.saturating_sub(self.from.0)),
         };
         scenario.arrays.iter_mut().for_each(|array| array.config.retime(played));
         let lacks = |what: String| format!("{}: it has no {what} of the journal", self.on);
@@ -274,13 +330,12 @@ impl Tapes {
             let id = names[index].get(disk).copied();
             let id = id.ok_or_else(|| lacks(format!("virtual disk `{disk}`")))?;
             config.vms[config.vdisks[id].vm.index()].powered_on = true;
-            let threads = (waits || guest.waits).then_some(guest.threads);
-            let requests = Arc::clone(&guest.requests);
+            let threads = guest.tape.threads.filter(|_| waits || guest.waits);
             scenario.workloads.push(Workload {
                 name: disk.clone(),
                 host: index,
                 vdisk: VdiskId::new(id),
-                config: WorkloadConfig::taped(Tape { requests, span_ns: self.span_ns, threads }),
+                config: WorkloadConfig::taped(Tape { threads, ..guest.tape.clone() }),
                 starts: Time::ZERO,
                 from_ns: 0,
                 for_ns: None,
@@ -291,9 +346,8 @@ impl Tapes {
     }
 }
 
-/// Takes out of a scenario what its file has happen, for so long a stretch.
-fn clear(scenario: &mut Scenario, span_ns: u64) {
-    let warmup_ns = span_ns / WARMUP;
+/// Takes out of a scenario what its file has happen, for so long a stretch, which counts after so long a time.
+fn clear(scenario: &mut Scenario, warmup_ns: u64, span_ns: u64) {
     let end_ns = warmup_ns + span_ns;
     (scenario.warmup_ns, scenario.duration_ns, scenario.sample_ns) = (warmup_ns, end_ns, span_ns);
     scenario.windows = vec![Window { name: "run".into(), from: Time(warmup_ns), to: Time(end_ns) }];
@@ -314,10 +368,18 @@ fn nanos(ms: i64) -> u64 {
 }
 
 impl Stretch {
+    const NEVER: Self = Self {
+        begin: Time::NEVER,
+        from: Time::NEVER,
+        to: Time::NEVER,
+        before_ns: 0,
+        is_late: false,
+    };
+
     /// Nanoseconds from its begin to a moment within it.
     fn passed(self, at: Time) -> Option<u64> {
-        let is_within = at > self.from && at <= self.to;
-        is_within.then(|| at.since(self.from).saturating_add(self.before_ns))
+        let is_within = at >= self.begin && at <= self.to;
+        is_within.then(|| at.since(self.begin).saturating_add(self.before_ns))
     }
 }
 
@@ -336,18 +398,17 @@ impl Look for Collector {
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
         let epoch_ms = epoch_ms.map_or(sim::EPOCH_MS, u64::cast_signed);
         let after_ns = |ms: i64| nanos(ms.saturating_sub(epoch_ms));
-        self.stretch = Stretch {
-            from: Time(after_ns(self.window_ms.0)),
-            to: Time(after_ns(self.window_ms.1)),
-            before_ns: nanos(epoch_ms.saturating_sub(self.window_ms.0)),
-        };
+        let [begin, from, to] =
+            [self.span.begin, self.span.from, self.span.to].map(|ms| Time(after_ns(ms)));
+        let before_ns = nanos(epoch_ms.saturating_sub(self.span.begin));
+        self.stretch = Stretch { begin, from, to, before_ns, is_late: epoch_ms > self.span.from };
         let known = self.loads.iter().map(|load| &load.settings.config);
         if !known.eq(hosts.iter().map(|host| host.0)) {
             let begun = hosts.iter().map(|host| Load::new(host.0)).collect();
             self.before.extend(mem::replace(&mut self.loads, begun));
         }
         for (load, (_, engine)) in self.loads.iter_mut().zip(hosts) {
-            load.go_on(engine, at, at <= self.stretch.from);
+            load.go_on(engine, at, at <= self.stretch.begin);
         }
     }
 
@@ -429,7 +490,7 @@ impl Sent {
         if let Some(at_ns) = stretch.passed(at) {
             self.requests.push(Taped { at_ns, pause_ns: at_ns, waited_ns, lba, bytes, op });
             self.most = self.most.max(self.outstanding);
-        } else if at <= stretch.from {
+        } else if at < stretch.begin {
             self.at_first = self.outstanding;
         }
     }
@@ -438,7 +499,7 @@ impl Sent {
         self.outstanding = self.outstanding.saturating_sub(1);
         if let Some(at_ns) = stretch.passed(at) {
             self.answers_ns.push(at_ns);
-        } else if at <= stretch.from {
+        } else if at < stretch.begin {
             self.at_first = self.outstanding;
         }
     }
@@ -453,24 +514,39 @@ impl Sent {
         }
     }
 
+    /// What was sent, of which the time before the stretch is played once; all of it again where nothing was sent in that.
+    fn tape(self, lead_ns: u64, span_ns: u64) -> Tape {
+        let (again, span_ns) = match self.before(lead_ns) {
+            all if all == self.requests.len() => (0, lead_ns + span_ns),
+            before => (before, span_ns),
+        };
+        Tape { requests: self.requests.into(), again, span_ns, threads: Some(self.most) }
+    }
+
+    /// Requests of the time before so many nanoseconds from the first instant.
+    fn before(&self, ns: u64) -> usize {
+        self.requests.partition_point(|request| request.at_ns < ns)
+    }
+
     /// Whether the guest waits for an answer to send the next, for all that can be told: threads pause for next to none
     /// of their time, or most of them, for most of it, for little, while requests come at no even pace, which would
     /// look the same. Of a real guest a pause is sometimes long: it has not only this to do.
-    fn surely_waits(&self, span_ns: u64) -> bool {
+    fn surely_waits(&self, lead_ns: u64, span_ns: u64) -> bool {
         /// Which part of the pauses is no longer than what part of a thread's time. Of requests that come at random
         /// half are longer than a twentieth, unless the most that are under way are never far from the mean.
         const NONE: [(f64, f64); 1] = [(0.95, 0.01)];
         const LITTLE: [(f64, f64); 2] = [(0.5, 0.05), (0.75, 0.25)];
         /// The variation of the times between requests below which they come at an even pace.
         const EVEN: f64 = 0.05;
-        let count = self.requests.len() as f64;
+        let requests = &self.requests[self.before(lead_ns)..];
+        let count = requests.len() as f64;
         let mean = span_ns as f64 / count;
         let holds = |(part, short): &(f64, f64)| {
             let most_ns = short * f64::from(self.most) * mean;
-            let within = self.requests.iter().filter(|request| request.pause_ns as f64 <= most_ns);
+            let within = requests.iter().filter(|request| request.pause_ns as f64 <= most_ns);
             within.count() as f64 >= part * count
         };
-        let steps = self.requests.windows(2).map(|two| two[1].at_ns as f64 - two[0].at_ns as f64);
+        let steps = requests.windows(2).map(|two| two[1].at_ns as f64 - two[0].at_ns as f64);
         let squares = levels::mean(steps.map(|step| Some((step - mean).powi(2))));
         let is_uneven = squares.unwrap_or_default().sqrt() > EVEN * mean;
         NONE.iter().all(holds) || LITTLE.iter().all(holds) && is_uneven

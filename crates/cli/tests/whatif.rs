@@ -183,6 +183,47 @@ datastore = "d"
 threads = 4
 "#;
 
+/// No model follows a depth that is set more than once; since the last time it is one.
+#[test]
+fn of_a_journal_in_which_depths_were_set_it_is_asked_since_the_last() {
+    let site = Captured { directory: tempfile::tempdir().unwrap() };
+    let set = |(at, depth): (u32, u32)| {
+        let line = format!("storage core device set -d naa.1 -O {depth}");
+        format!("[[event]]\nat = \"{at}s\"\nhost = \"esx\"\nesxcli = \"{line}\"\n")
+    };
+    let events = [(7, 5), (13, 3)].map(set).concat();
+    let text = SMALL.replace("9s", "40s") + &events;
+    std::fs::write(site.path("s.toml"), text).unwrap();
+    let (scenario, journal) = (site.path("s.toml"), site.path("s.kj"));
+    for seed in 1..=20 {
+        let seed = seed.to_string();
+        let run = ["run", &scenario, "-q", "--seed", &seed, "--journal", &journal];
+        assert_eq!(kavg(&run).code, 0);
+        let ask = |also: &[&str]| {
+            let line = "storage core device set -d naa.1 -O 2";
+            let few = ["whatif", &journal, "--commands", "5000", "--json", "--set", line];
+            let said = kavg(&[&few[..], also].concat());
+            assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+            let answers: Value = serde_json::from_str(&said.out).unwrap();
+            let answer = answers["answers"][0].clone();
+            let doubts = answer["simulated"]["doubts"].to_string().replace("\\\"", "\"");
+            (answer, doubts)
+        };
+        let (whole, said) = ask(&["--from", "01/01/2020 00:00:00"]);
+        assert_eq!(whole["verdict"], "no-model", "seed {seed}: {whole}");
+        let set =
+            "Depths or limits on naa.1 were set meanwhile, the last by 01/01/2020 00:00:15 UTC";
+        let from = "of the time since then there is an answer (`--from \"01/01/2020 00:00:15\"`).";
+        assert!(said.contains(&format!("{set}: {from}")), "seed {seed}: {said}");
+        let (own, said) = ask(&[]);
+        let since = format!("{set}: this is of the time since then.");
+        assert!(said.contains(&since), "seed {seed}: {said}");
+        let (named, _) = ask(&["--from", "01/01/2020 00:00:15"]);
+        assert_ne!(named["verdict"], "no-model", "seed {seed}: {named}");
+        assert_eq!(own["simulated"]["rows"], named["simulated"]["rows"], "seed {seed}");
+    }
+}
+
 #[test]
 fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_have() {
     let site = Captured { directory: tempfile::tempdir().unwrap() };

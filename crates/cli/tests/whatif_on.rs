@@ -65,9 +65,16 @@ impl Site {
 
     /// The only answer about all but the first two seconds.
     fn ask(&self, journal: &str, line: &str) -> Value {
+        self.ask_of(journal, line, [2, 12])
+    }
+
+    /// The only answer about the time between two seconds.
+    fn ask_of(&self, journal: &str, line: &str, seconds: [u32; 2]) -> Value {
         let host = self.path("host.toml");
-        let from = ["--from", "01/01/2020 00:00:02", "--to", "01/01/2020 00:00:12", "--json"];
-        let said = kavg(&[&["whatif", journal, "--on", &host, "--set", line][..], &from].concat());
+        let [from, to] = seconds.map(|second| format!("01/01/2020 00:00:{second:02}"));
+        let window = ["--from", &from, "--to", &to, "--json"];
+        let said =
+            kavg(&[&["whatif", journal, "--on", &host, "--set", line][..], &window].concat());
         assert_eq!(said.code, 0, "{said:?}");
         let answers: Value = serde_json::from_str(&said.out).unwrap();
         answers["answers"][0].clone()
@@ -112,11 +119,11 @@ fn what_the_guests_do_is_in_the_range() {
         ("rate = 1500\narrival = \"fixed\"\noutstanding = 64", false),
     ];
     for (workload, is_sure) in guests {
-        let site = Site::new(&host(workload));
+        let site = Site::new(&host(workload).replace("12s", "22s"));
         let file = site.path("host.toml");
         for seed in 1..=20 {
             let what = format!("{workload}, seed {seed}");
-            let answer = site.ask(&site.journal(seed), DEEPER);
+            let answer = site.ask_of(&site.journal(seed), DEEPER, [2, 22]);
             let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
             assert!(miss < 5.0, "{what}: {miss}");
             let seed = seed.to_string();
@@ -155,6 +162,60 @@ fn a_load_that_begins_and_ends_is_found() {
         let run = json(&["run", &file, "--seed", &seed, "--json", "--set", DEEPER]);
         for vm in ["a", "b"] {
             holds(answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &format!("seed {seed}"));
+        }
+    }
+}
+
+/// 128 outstanding on a disk that the array holds to a rate, and another VM that sends twice a second: six times that the
+/// one comes after the other make DSNRO be in force, which takes seconds.
+const SELDOM: &str = r#"
+title = "t"
+duration = "30s"
+sample = "2s"
+[array.a]
+servers = 64
+service = "0.9ms"
+[array.a.qos.slow]
+max = 20
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+array = "a"
+kind = "vvol"
+device = "naa.1"
+dsnro = 32
+[vm.batch]
+guest = "linux"
+[vm.batch.disk."scsi0:0"]
+datastore = "d"
+qos = "slow"
+[vm.batch.workload]
+threads = 128
+[vm.web]
+guest = "linux"
+[vm.web.disk."scsi0:0"]
+datastore = "d"
+[vm.web.workload]
+threads = 1
+think = "500ms"
+"#;
+
+/// What is played begins as the journal was then, however short the window is.
+#[test]
+fn who_competes_when_the_window_begins_is_known() {
+    let site = Site::new(SELDOM);
+    for seed in 1..=20 {
+        let journal = site.journal(seed);
+        for window in [[12, 14], [14, 18], [20, 28]] {
+            let what = format!("seed {seed}, {window:?}");
+            let answer = site.ask_of(&journal, DEEPER, window);
+            let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
+            assert!(miss < 5.0, "{what}: {miss}");
+            let rows = answer["simulated"]["rows"].as_array().unwrap();
+            let depth = rows.iter().find(|row| row["counter"] == "DQLEN");
+            let depth = depth.unwrap_or_else(|| panic!("{what}: {answer}"));
+            let both = (&depth["captured"], &depth["today"]);
+            assert_eq!(both, (&32.0.into(), &32.0.into()), "{what}: {answer}");
         }
     }
 }

@@ -653,12 +653,14 @@ pub struct Taped {
     pub op: Op,
 }
 
-/// What was recorded of a virtual disk, from the first request to the last, and then again from the first.
+/// What was recorded of a virtual disk, from the first request to the last, and then again from one of them on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tape {
     /// The requests in their order; at least one.
     pub requests: Arc<[Taped]>,
-    /// How long the recording is in nanoseconds, above 0.
+    /// The place of the request that comes after the last: what is before it is played once.
+    pub again: usize,
+    /// How long the recording is that is played again, in nanoseconds, above 0.
     pub span_ns: u64,
     /// The threads of a guest that waits for its answers, 1 to 65,536: each answer lets the next request go, a pause
     /// later. With none each request is sent when it was, whatever the answers take.

@@ -68,7 +68,7 @@ impl Player {
         let Taped { op, lba, bytes, waited_ns, .. } = self.tape.requests[self.next];
         self.next += 1;
         if self.next == self.tape.requests.len() {
-            (self.next, self.begins) = (0, self.begins + self.tape.span_ns);
+            (self.next, self.begins) = (self.tape.again, self.begins + self.tape.span_ns);
         }
         match self.fresh {
             0 => self.answers.pop_front(),
@@ -123,7 +123,7 @@ mod tests {
     fn two(threads: Option<u32>) -> Tape {
         let of =
             |at_ns| Taped { at_ns, pause_ns: 10, waited_ns: 0, lba: 0, bytes: 4096, op: Op::Read };
-        Tape { requests: [0, 55, 110, 165].map(of).into(), span_ns: 220, threads }
+        Tape { requests: [0, 55, 110, 165].map(of).into(), again: 0, span_ns: 220, threads }
     }
 
     #[test]
@@ -135,6 +135,22 @@ mod tests {
             assert!(found.abs_diff(expected) <= 2, "{found} of {expected}");
             assert_eq!(sent(&two(None), service_ns, whole_ns), 4000);
         }
+    }
+
+    /// What came before is played once.
+    #[test]
+    fn it_goes_on_where_it_is_to() {
+        for (threads, expected) in [(Some(2), 6), (None, 6)] {
+            let tape = Tape { again: 2, span_ns: 110, ..two(threads) };
+            assert_eq!(sent(&tape, 100, 330), expected, "{threads:?}");
+        }
+        let mut player = Player::new(&Tape { again: 2, span_ns: 110, ..two(None) });
+        player.start(Time::ZERO);
+        let times = core::iter::from_fn(|| {
+            let at = player.next_wakeup();
+            player.wake(at).map(|_| at.0)
+        });
+        assert_eq!(times.take(6).collect::<Vec<_>>(), [0, 55, 110, 165, 220, 275]);
     }
 
     #[test]

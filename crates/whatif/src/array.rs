@@ -101,6 +101,9 @@ pub struct ArrayCalibration {
     /// Whether other loads than that of the window in question are of other times alone.
     #[serde(skip)]
     pub(crate) is_of_other_times: bool,
+    /// Whether it holds guests to rates: how long their commands take is not in its latencies.
+    #[serde(skip)]
+    pub(crate) holds_some: bool,
 }
 
 /// An interval, or a group of them.
@@ -183,6 +186,7 @@ impl ArrayCalibration {
             stands,
             flatter,
             is_of_other_times: false,
+            holds_some: false,
         }
     }
 }
@@ -203,8 +207,12 @@ impl ArrayCalibration {
     pub fn sentence(&self) -> String {
         let [least, most] = self.outstanding.map(number);
         let [quick, slow] = self.davg_ms.map(number);
+        let whose = match self.holds_some {
+            true => " of those commands that it holds to no rate (QoS),",
+            false => "",
+        };
         let seen = format!(
-            "{} intervals: DAVG {quick} to {slow} ms with {least} to {most} commands outstanding",
+            "{} intervals: DAVG {quick} to {slow} ms{whose} with {least} to {most} commands outstanding",
             self.intervals
         );
         match self.seen {

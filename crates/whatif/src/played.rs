@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// What a played host begins without.
-const NOT_CARRIED: &str = "What an array has from before the first instant (the credit of a policy, what is in a cache) \
-                           is not in it, nor is what was under way: a window (--from, --to) of a steady load tells \
-                           more, or one that begins with the journal.";
+const NOT_CARRIED: &str = "Of what was before the first instant (the credit of a policy, what is in a cache, what was \
+                           under way) it has no more than what the journal has, back to where the load was more: a \
+                           window (--from, --to) of a steady load tells more, or one that begins with the journal.";
 
 /// The host as it was and with the change, by one reading of what its guests do when their answers take another time.
 #[derive(Clone, Debug)]

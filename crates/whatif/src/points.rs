@@ -127,7 +127,7 @@ fn calibrated(parts: &[Part<'_>], (recording, window): (&Measured, &[usize])) ->
     let in_bursts = || ArrayCalibration::of(Vec::new(), (&points(true), is_paced), light);
     let array = if may_burst { array.or_in_bursts(in_bursts()) } else { array };
     let inside: Vec<Point> = window.iter().filter_map(|&s| point(parts, s, false)).collect();
-    array.within(&inside)
+    ArrayCalibration { holds_some: !is_free, ..array.within(&inside) }
 }
 
 /// Of samples of like commands those that one array in one state can have answered beside the window's: of what is

@@ -2,8 +2,8 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, by_numbers, played};
-use capture::{VscsiHistogram, parse_vscsistats, read_output};
+use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, Verdict, by_numbers, played};
+use capture::{VscsiHistogram, format_stamp, parse_vscsistats, read_output};
 use clap::{Args, ValueHint::FilePath};
 use counters::Kind;
 use diagnose::{Facts, SimulatedRow};
@@ -169,7 +169,7 @@ impl Whatif {
         histograms: &[VscsiHistogram],
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
-        let Recorded { recording, facts } = source;
+        let Recorded { recording, facts, .. } = source;
         let mut settings = self.settings(&recording.host)?;
         settings.iter_mut().for_each(|setting| as_recorded(setting, recording, facts));
         let lines = settings.iter().map(Setting::to_string).collect();
@@ -181,8 +181,29 @@ impl Whatif {
             vscsistats: histograms.to_vec(),
             ..whatif::question(settings, window, self.commands)
         };
-        let model = Model::calibrate(recording, facts, &question)?;
+        let mut model = Model::calibrate(recording, facts, &question)?;
         let mut answer = model.answer()?;
+        let later = self.since_set(source, &question);
+        if answer.verdict == Verdict::NoModel
+            && let Some((device, question)) = &later
+            && let Ok(since) = Model::calibrate(recording, facts, question)
+            && let Ok(mut told) = since.answer()
+            && told.verdict != Verdict::NoModel
+        {
+            let by = format_stamp(question.window.0);
+            let set =
+                format!("Depths or limits on {device} were set meanwhile, the last by {by} UTC");
+            if self.is_of_any_time() {
+                let doubt = format!("{set}: this is of the time since then.");
+                told.simulated.doubts.insert(0, doubt);
+                (model, answer) = (since, told);
+            } else {
+                let doubt = format!(
+                    "{set}: of the time since then there is an answer (`--from \"{by}\"`)."
+                );
+                answer.simulated.doubts.insert(0, doubt);
+            }
+        }
         if journals::is_journal(&self.files[0]) && !answer.verdict.is_useful() {
             answer.simulated.doubts.insert(0, PLAYS.into());
         }
@@ -190,6 +211,32 @@ impl Whatif {
             output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
         Ok(OfHost { host: &recording.host, settings: lines, answer, played: None })
+    }
+
+    /// Whether nobody says of which time it is asked.
+    fn is_of_any_time(&self) -> bool {
+        self.from.or(self.to).is_none()
+    }
+
+    /// The same question of the time in which the depths and limits on a device were no others than they are at its end, and that
+    /// device; nothing where that is all of it.
+    fn since_set<'a>(
+        &self,
+        source: &'a Recorded,
+        question: &Question,
+    ) -> Option<(&'a str, Question)> {
+        const SECOND_MS: i64 = 1000;
+        let is_meant = |name: &str| self.device.as_deref().is_none_or(|device| device == name);
+        let set = source.set_ms.iter().filter(|(name, _)| is_meant(name));
+        let (device, at) = set.max_by_key(|(_, at)| **at)?;
+        // As it is typed: the row in which it was set is of both.
+        let at = at.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
+        let (from, mut to) = question.window;
+        if self.is_of_any_time() {
+            to = *source.recording.times_ms.last()?;
+        }
+        let is_in = from < at && at < to;
+        is_in.then(|| (device.as_str(), Question { window: (at, to), ..question.clone() }))
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -208,15 +255,16 @@ impl Whatif {
         files: &[PathBuf],
         (name, on): (&str, &Scenario),
     ) -> Result<OfHost<'a>> {
-        let Recorded { recording, facts } = source;
+        let Recorded { recording, facts, .. } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let mut window = self.window(recording, facts, &settings);
-        if self.from.or(self.to).is_none() {
+        if self.is_of_any_time() {
             window = tapes::amid(recording, window);
         }
-        let window = tapes::whole_samples(recording, window, f64::from(self.commands))?;
-        let tapes = Tapes::read(files, name, window)?;
+        let most = f64::from(self.commands);
+        let window = tapes::whole_samples(recording, window, most)?;
+        let tapes = Tapes::read(files, name, tapes::led_in(recording, window, most))?;
         let mut readings = Vec::new();
         for &waits in tapes.readings() {
             let mut today = on.clone();

@@ -560,7 +560,7 @@ fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use ::whatif::{Model, Question, by_numbers};
     use diagnose::Facts;
@@ -688,7 +688,11 @@ mod tests {
             let named = Facts { datastores: datastores.collect(), ..Facts::default() };
             let without = (lacking == 0).then(Facts::default);
             for facts in without.into_iter().chain([named]) {
-                let own = Recorded { recording: recording.clone(), facts: facts.clone() };
+                let own = Recorded {
+                    recording: recording.clone(),
+                    facts: facts.clone(),
+                    set_ms: BTreeMap::new(),
+                };
                 let found = remedy::find(own, Some(&vms[0]), Some(&vms[1]));
                 let Ok(remedy::Found::Something(case, sources)) = found else { continue };
                 let ask = |line: &str| ask(&recording, &facts, &case, line);

@@ -33,7 +33,7 @@ pub(crate) enum Found {
 /// One line, where a name is none of a VM of it, where the diagnosis names none, and where the recording
 /// identifies no model.
 pub(crate) fn find(
-    Recorded { recording, facts }: Recorded,
+    Recorded { recording, facts, .. }: Recorded,
     good: Option<&str>,
     bad: Option<&str>,
 ) -> Result<Found, String> {
