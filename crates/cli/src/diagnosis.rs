@@ -74,9 +74,10 @@ impl Side {
     }
 
     /// Words what is proposed as it is typed for a daemon: by `kavg esxcli`, which has the types of PowerCLI's lines too.
-    pub(crate) fn speak_as_daemon(&mut self) {
+    pub(crate) fn speak_as_daemon(&mut self, host: Option<&str>) {
         let findings = self.verdicts.iter_mut().flat_map(|verdict| &mut verdict.findings);
-        findings.flat_map(|finding| &mut finding.changes).for_each(speak_as_daemon);
+        let changes = findings.flat_map(|finding| &mut finding.changes);
+        changes.for_each(|change| speak_as_daemon(change, host));
     }
 
     /// The devices whose queue is full, by their depth or by DSNRO.
@@ -92,9 +93,16 @@ impl Side {
     }
 }
 
-fn speak_as_daemon(change: &mut Change) {
+/// The same of a change; of which of several hosts a line is, it says itself.
+fn speak_as_daemon(change: &mut Change, host: Option<&str>) {
+    let of_host = host.map_or(String::new(), |host| format!(" --host {}", shell(host)));
+    let of_daemon = |line: &str| match line.strip_prefix("esxcli") {
+        Some(words) => format!("kavg esxcli{of_host}{words}"),
+        None => line.to_owned(),
+    };
     let line = |set: &Setting| match set.esxcli() {
-        Some(line) => format!("kavg {line}"),
+        Some(line) => of_daemon(&line),
+        // A VM is of one host.
         None => format!("kavg esxcli {}", shell(&set.to_string())),
     };
     let powercli = std::mem::take(&mut change.powercli);
@@ -104,7 +112,7 @@ fn speak_as_daemon(change: &mut Change) {
         change.esxcli =
             powercli.iter().map(|line| format!("kavg esxcli {}", shell(line))).collect();
     } else {
-        change.esxcli.iter_mut().for_each(|line| line.insert_str(0, "kavg "));
+        change.esxcli.iter_mut().for_each(|line| *line = of_daemon(line));
     }
     if change.effect == Effect::HostReboot {
         change.risk = change.risk.replace(EVACUATE, "");

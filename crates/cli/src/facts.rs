@@ -35,6 +35,12 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
         known.sioc = Some(control.is_some());
         known.congestion_ms = control.map(|control| f64::from(control.threshold_us) / 1000.0);
     }
+    for adapter in &state.adapters {
+        let parameter = Driver::from_module(&adapter.driver).and_then(|driver| driver.parameter);
+        let Some(parameter) = parameter else { continue };
+        let set = adapter.lun_depth.map_or(String::new(), |depth| depth.to_string());
+        facts.parameters.insert(parameter.into(), set);
+    }
     facts.esxi_version = Version::from_name(&state.version);
     Ok(facts)
 }

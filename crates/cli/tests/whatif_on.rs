@@ -238,6 +238,32 @@ fn what_was_set_meanwhile_is_in_force() {
     assert!(answer["simulated"]["doubts"].as_array().unwrap().is_empty(), "{answer}");
 }
 
+/// Without a limit, which is set in the middle, the guest does what it did before that: of the whole, or of the time before,
+/// lifting it gains nothing.
+#[test]
+fn a_limit_that_was_set_in_the_middle_is_lifted_where_it_is() {
+    let event = "\n[[event]]\nat = \"11s\"\nesxcli = \"a: DiskLimitIOPerSecond 300\"\n";
+    let text = host("threads = 4").replace("12s", "30s").replace("dsnro = 2", "dsnro = 16");
+    let site = Site::new(&(text + event));
+    for seed in 1..=20 {
+        let (journal, file) = (site.journal(seed), site.path("host.toml"));
+        for on in [&["--on", &file][..], &[]] {
+            let ask = ["whatif", &journal, "--json", "--set", "a: DiskLimitIOPerSecond -1"];
+            let said = kavg(&[&ask[..], on].concat());
+            assert_eq!(said.code, 0, "{said:?}");
+            let answers: Value = serde_json::from_str(&said.out).unwrap();
+            let answer = &answers["answers"][0];
+            let doubts = answer["simulated"]["doubts"].to_string();
+            let since = "the last by 01/01/2020 00:00:13 UTC: this is of the time since then.";
+            assert!(doubts.contains(since), "seed {seed}, {on:?}: {answer}");
+            // Four of six at 16 servers with a queue each: each meets the others there (X and R of section 1 of `array-and-control.md`).
+            let [low, high] = range(answer, "a", "CMDS/s");
+            let rate = 4.0 / (0.5e-3 * (16.0 + 5.0) / 16.0);
+            assert!(low < 1.03 * rate && high > 0.97 * rate, "seed {seed}, {on:?}: {answer}");
+        }
+    }
+}
+
 /// A limit makes requests late that are played at their times, and `duration` is no matter of who is asked so.
 #[test]
 fn what_comes_at_times_of_its_own_may_wait_without_end() {

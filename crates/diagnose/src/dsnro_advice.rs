@@ -33,7 +33,7 @@ pub(crate) fn raise(
     change.risk = format!(
         "VMs on this device may take more slots from each other and from other hosts. A value above \
          Device Max Queue Depth is refused from 6.5 on and has no effect before.{}",
-        if facts.esxi_version.is_none() { of_old_hosts() } else { String::new() }
+        if_old(facts)
     );
     change
 }
@@ -43,9 +43,10 @@ pub(crate) fn most(device: &Device<'_>, facts: &Facts) -> u32 {
     dsnro_within(device.flow.name, u32::MAX, facts)
 }
 
-/// What to type instead on a host that is older than one of which nothing is known is taken for.
-fn of_old_hosts() -> String {
-    format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)
+/// What to type instead where the host may be older than one of which nothing is known is taken for.
+pub(crate) fn if_old(facts: &Facts) -> String {
+    let old = || format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path);
+    facts.esxi_version.map_or_else(old, |_| String::new())
 }
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].

@@ -37,7 +37,7 @@ pub struct DeviceFacts {
     pub dsnro: Option<u32>,
     /// The same at the end of what is judged, where it changed meanwhile.
     pub dsnro_at_end: Option<u32>,
-    /// DQLEN while several VMs competed in an earlier recording of the host, and who did.
+    /// DQLEN while several VMs competed in another recording of the host, and who did.
     pub competed: Option<(u32, Vec<String>)>,
     /// Whether DSNRO was set for this device, which no output of esxcli tells: the host's option for
     /// protocol endpoints has no say in it then.

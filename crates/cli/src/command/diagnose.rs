@@ -115,7 +115,11 @@ impl Diagnose {
         let thresholds = self.thresholds()?;
         let mut named = Facts::default();
         facts::add_names(&mut named, &self.names)?;
-        let (before, after) = self.sides()?;
+        let (mut before, mut after) = self.sides()?;
+        if let Some(after) = &mut after {
+            diagnose::remember(&before.0, &after.0, &mut after.2);
+            diagnose::remember(&after.0, &before.0, &mut before.2);
+        }
         let judged = |(recordings, report, mut facts): Read| {
             facts.iter_mut().for_each(|facts| facts.datastores.extend(named.datastores.clone()));
             let mut side = Side::judge(recordings, report, &thresholds, &facts);
@@ -128,12 +132,9 @@ impl Diagnose {
         };
         let mut before = judged(before);
         if self.live.is_some() && !self.json {
-            before.speak_as_daemon();
+            before.speak_as_daemon(self.host.as_deref());
         }
-        let after = after.map(|(recordings, report, mut facts)| {
-            diagnose::remember(&before.recordings, &recordings, &mut facts);
-            judged((recordings, report, facts))
-        });
+        let after = after.map(judged);
         let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());

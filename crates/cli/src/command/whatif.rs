@@ -1,6 +1,6 @@
 //! `kavg whatif`: what a change would do to a host of which there is a capture.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{fmt, io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, Verdict, by_numbers, played};
 use capture::{VscsiHistogram, format_stamp, parse_vscsistats, read_output};
@@ -116,6 +116,37 @@ struct OfHost<'a> {
     played: Option<Tapes>,
 }
 
+/// That depths or limits on a device were set within the time that was asked about.
+struct Set<'a> {
+    device: &'a str,
+    /// The instant by which the last was.
+    by: String,
+}
+
+impl Set<'_> {
+    fn since(&self) -> String {
+        format!("{self}: this is of the time since then.")
+    }
+
+    /// Where that of the time since has an answer and this has none, or this is of both.
+    fn meanwhile(&self, has_answer: bool) -> String {
+        let by = &self.by;
+        if has_answer {
+            return format!(
+                "{self}: of the time since then there is an answer (`--from \"{by}\"`)."
+            );
+        }
+        format!("{self}: this is of before and after; `--from \"{by}\"` is of the time since then.")
+    }
+}
+
+impl fmt::Display for Set<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, by } = self;
+        write!(f, "Depths or limits on {device} were set meanwhile, the last by {by} UTC")
+    }
+}
+
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let on = self.on()?;
@@ -181,29 +212,31 @@ impl Whatif {
             vscsistats: histograms.to_vec(),
             ..whatif::question(settings, window, self.commands)
         };
-        let mut model = Model::calibrate(recording, facts, &question)?;
-        let mut answer = model.answer()?;
-        let later = self.since_set(source, &question);
-        if answer.verdict == Verdict::NoModel
-            && let Some((device, question)) = &later
-            && let Ok(since) = Model::calibrate(recording, facts, question)
-            && let Ok(mut told) = since.answer()
-            && told.verdict != Verdict::NoModel
-        {
-            let by = format_stamp(question.window.0);
-            let set =
-                format!("Depths or limits on {device} were set meanwhile, the last by {by} UTC");
-            if self.is_of_any_time() {
-                let doubt = format!("{set}: this is of the time since then.");
-                told.simulated.doubts.insert(0, doubt);
-                (model, answer) = (since, told);
-            } else {
-                let doubt = format!(
-                    "{set}: of the time since then there is an answer (`--from \"{by}\"`)."
-                );
-                answer.simulated.doubts.insert(0, doubt);
+        let later = self.last_set(source, window);
+        let to = if self.is_of_any_time() { recording.times_ms.last() } else { Some(&window.1) };
+        let then = later.zip(to);
+        let then = then.map(|((_, at), to)| Question { window: (at, *to), ..question.clone() });
+        let since = || {
+            let model = Model::calibrate(recording, facts, then.as_ref()?).ok()?;
+            let answer = model.answer().ok()?;
+            (answer.verdict != Verdict::NoModel).then_some((model, answer))
+        };
+        let told = later.map(|(device, at)| Set { device, by: format_stamp(at) });
+        let (model, mut answer) = match self.is_of_any_time().then(since).flatten() {
+            Some((model, mut answer)) => {
+                answer.simulated.doubts.splice(0..0, told.iter().map(Set::since));
+                (model, answer)
             }
-        }
+            None => {
+                let model = Model::calibrate(recording, facts, &question)?;
+                let mut answer = model.answer()?;
+                let is_none = answer.verdict == Verdict::NoModel;
+                let has_answer = is_none && !self.is_of_any_time() && since().is_some();
+                let doubt = told.filter(|_| has_answer || !is_none);
+                answer.simulated.doubts.splice(0..0, doubt.map(|set| set.meanwhile(has_answer)));
+                (model, answer)
+            }
+        };
         if journals::is_journal(&self.files[0]) && !answer.verdict.is_useful() {
             answer.simulated.doubts.insert(0, PLAYS.into());
         }
@@ -218,25 +251,16 @@ impl Whatif {
         self.from.or(self.to).is_none()
     }
 
-    /// The same question of the time in which the depths and limits on a device were no others than they are at its end, and that
-    /// device; nothing where that is all of it.
-    fn since_set<'a>(
-        &self,
-        source: &'a Recorded,
-        question: &Question,
-    ) -> Option<(&'a str, Question)> {
+    /// When depths or limits on a device were set last within a window, as it is typed, and on which.
+    fn last_set<'a>(&self, source: &'a Recorded, window: (i64, i64)) -> Option<(&'a str, i64)> {
         const SECOND_MS: i64 = 1000;
         let is_meant = |name: &str| self.device.as_deref().is_none_or(|device| device == name);
         let set = source.set_ms.iter().filter(|(name, _)| is_meant(name));
         let (device, at) = set.max_by_key(|(_, at)| **at)?;
-        // As it is typed: the row in which it was set is of both.
+        // The row in which it was set is of both.
         let at = at.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
-        let (from, mut to) = question.window;
-        if self.is_of_any_time() {
-            to = *source.recording.times_ms.last()?;
-        }
-        let is_in = from < at && at < to;
-        is_in.then(|| (device.as_str(), Question { window: (at, to), ..question.clone() }))
+        let to = if self.is_of_any_time() { *source.recording.times_ms.last()? } else { window.1 };
+        (window.0 < at && at < to).then_some((device.as_str(), at))
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -259,7 +283,11 @@ impl Whatif {
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let mut window = self.window(recording, facts, &settings);
+        let mut set = None;
         if self.is_of_any_time() {
+            set = self.last_set(source, window);
+            let end = recording.times_ms.last().copied();
+            window = set.zip(end).map_or(window, |((_, at), end)| (at, end));
             window = tapes::amid(recording, window);
         }
         let most = f64::from(self.commands);
@@ -277,7 +305,9 @@ impl Whatif {
             device: self.device.clone(),
             ..whatif::question(settings, window, self.commands)
         };
-        let answer = played(recording, &question, &readings, tapes.doubts())?;
+        let mut answer = played(recording, &question, &readings, tapes.doubts())?;
+        let told = set.map(|(device, at)| Set { device, by: format_stamp(at) }.since());
+        answer.simulated.doubts.splice(0..0, told);
         Ok(OfHost { host: &recording.host, settings: lines, answer, played: Some(tapes) })
     }
 

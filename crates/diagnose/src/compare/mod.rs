@@ -73,14 +73,14 @@ pub fn compare(before: &[Judged<'_>], after: &[Judged<'_>]) -> Comparison {
     }
 }
 
-/// Tells the `facts` of each later recording what the earlier ones of its host show of a limit that may have been
-/// lowered since: DQLEN while VMs competed.
-pub fn remember(before: &[Measured], after: &[Measured], facts: &mut [Facts]) {
-    for (recording, facts) in after.iter().zip(facts) {
-        let of_host = before.iter().find(|was| is_one_host(&was.host, &recording.host));
-        let Some(was) = of_host else { continue };
+/// Tells the `facts` of each recording what others of its host show of a limit that may be lower in it: DQLEN while VMs
+/// competed.
+pub fn remember(others: &[Measured], recordings: &[Measured], facts: &mut [Facts]) {
+    for (recording, facts) in recordings.iter().zip(facts) {
+        let of_host = others.iter().find(|other| is_one_host(&other.host, &recording.host));
+        let Some(other) = of_host else { continue };
         let thresholds = Thresholds::default();
-        for device in Host::observe(was, &thresholds, &Facts::default()).busy_devices() {
+        for device in Host::observe(other, &thresholds, &Facts::default()).busy_devices() {
             let Some(competed) = device.competed() else { continue };
             facts.devices.entry(device.flow.name.into()).or_default().competed = Some(competed);
         }
@@ -234,7 +234,7 @@ mod tests {
         let is = diagnose(&after[0], &thresholds, &facts[0]);
         assert_eq!(is.findings[0].cause, Cause::Dsnro);
         let told =
-            "is held at 8 of 32 slots (DSNRO: it was 32 before, while the same VMs competed)";
+            "is held at 8 slots (DSNRO, or Device Max Queue Depth (-m): 32 in the other capture";
         assert!(is.findings[0].sentence.contains(told), "{}", is.findings[0].sentence);
         let side = |recording, verdict| [Judged { recording, verdict }];
         let compared = compare(&side(&before[0], &was), &side(&after[0], &is));

@@ -345,7 +345,7 @@ impl Device<'_> {
             was,
             spell,
         };
-        full.was = was.or_else(|| self.before_it_was_lowered(known, &full));
+        full.was = was.or_else(|| self.higher_elsewhere(known, &full));
         Some(full)
     }
 
@@ -416,8 +416,8 @@ impl Device<'_> {
         (self.competitors(&self.busy) > 1).then(|| (depth as u32, vms()))
     }
 
-    /// What the limit was in an earlier recording, where it has become less while the same VMs compete.
-    fn before_it_was_lowered(&self, known: &DeviceFacts, full: &FullQueue) -> Option<f64> {
+    /// What the limit is in another recording, where it is less in this one and two of the same VMs compete in both.
+    fn higher_elsewhere(&self, known: &DeviceFacts, full: &FullQueue) -> Option<f64> {
         let (was, vms) = known.competed.as_ref()?;
         let tenants = self.tenants(&full.spell.samples);
         let both = tenants.iter().filter(|vm| vms.contains(&vm.name)).count();

@@ -61,9 +61,9 @@ pub(super) fn certainty(
         return Some((0.98, known));
     }
     if full.was.is_some() {
-        let certainty = if device.rises_over_a_reboot(case.host) { 0.65 } else { 0.8 };
-        let lowered_from = full.was.filter(|was| *was > full.depth);
-        return Some((certainty, above_it(case, device, full).or(lowered_from)));
+        let may_be_another = full.was > Some(full.depth) || device.rises_over_a_reboot(case.host);
+        let certainty = if may_be_another { 0.65 } else { 0.8 };
+        return Some((certainty, above_it(case, device, full)));
     }
     match device.motion() {
         Motion::Moving if facts.dsnro_at_end.is_some() => known.map(|depth| (0.98, Some(depth))),
@@ -176,6 +176,12 @@ fn sentence(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, above: Optio
         None => format!("is held at {depth} slots"),
     };
     let was = full.was.map(|was| {
+        if was > full.depth {
+            return format!(
+                "DSNRO, or Device Max Queue Depth (-m): {} in the other capture, where VMs compete as well",
+                number(was)
+            );
+        }
         let or = if device.rises_over_a_reboot(case.host) { ", or the driver's depth" } else { "" };
         format!("DSNRO{or}: it was {} before, while the same VMs competed", number(was))
     });

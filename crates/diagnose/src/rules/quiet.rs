@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering::Equal;
 
-use knobs::DSNRO;
+use knobs::Setting;
 
 use super::{
     Case, changes,
@@ -12,7 +12,7 @@ use super::{
     number,
     who_pays::waits_alone,
 };
-use crate::{Cause, Change, Device, Finding, FullQueue, Party, Threshold};
+use crate::{Cause, Change, Device, Finding, FullQueue, Party, Step, Threshold, dsnro_advice};
 
 /// The part of its time at the array that a command of a VM waits in the host at most for its latency to be the array's.
 const HARDLY: f64 = 0.5;
@@ -24,39 +24,39 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
         return;
     }
     let tenants = device.tenants(&full.spell.samples);
-    let (Some(own), Some(quiet)) =
-        (waits_alone(&tenants), slowest_quiet(case, device, full, &tenants))
-    else {
-        return;
-    };
-    if own.name == quiet.name {
-        return;
+    let Some(own) = waits_alone(&tenants).filter(|_| tenants.len() > 1) else { return };
+    let quiet = slowest_quiet(case, device, full, &tenants).filter(|quiet| quiet.name != own.name);
+    let told = quiet.map(|quiet| told(quiet, own));
+    for (quiet, told) in quiet.iter().zip(&told) {
+        for deeper in finding.changes.iter_mut().filter(|change| !change.steps.is_empty()) {
+            deeper.risk +=
+                &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name);
+            deeper.what =
+                format!("{}; {} may pay for it.", deeper.what.trim_end_matches('.'), quiet.name);
+        }
     }
-    let told = told(quiet, own);
-    for deeper in finding.changes.iter_mut().filter(|change| !change.steps.is_empty()) {
-        deeper.risk +=
-            &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name);
-        deeper.what =
-            format!("{}; {} may pay for it.", deeper.what.trim_end_matches('.'), quiet.name);
-    }
-    if finding.cause == Cause::Dsnro && full.depth < DSNRO_DEFAULT {
-        let leave = format!(
-            "Leave DSNRO of {} at {} if it was lowered for {}, to less than its default of {}: what waits is {}'s own.",
-            device.flow.name,
-            number(full.depth),
-            quiet.name,
-            number(DSNRO_DEFAULT),
-            own.name
-        );
-        let risk = format!("{} waits as long as it does.", own.name);
-        finding
-            .changes
-            .insert(0, changes::look(leave, Vec::new()).risking(&risk, "Nothing to undo"));
-    } else {
+    if full.depth < DSNRO_DEFAULT {
+        finding.changes.insert(0, leave(device, full, own, quiet));
+    } else if let (Some(quiet), Some(told)) = (quiet, told) {
         // Before those that take a reboot.
         let place = finding.changes.len().min(1);
-        finding.changes.splice(place..place, fewer(case, device, full, [own, quiet], &told));
+        let fewer = fewer(case, device, (finding.cause, full), [own, quiet], &told);
+        finding.changes.splice(place..place, fewer);
     }
+}
+
+/// What is below DSNRO's default somebody lowered, and may have meant it.
+fn leave(device: &Device<'_>, full: &FullQueue, own: &Party, quiet: Option<&Party>) -> Change {
+    let what = format!(
+        "Leave {} at {} if it was lowered for {}, to less than DSNRO's default of {}: nearly all that waits is {}'s own.",
+        device.flow.name,
+        number(full.depth),
+        quiet.map_or("the others there", |quiet| &quiet.name),
+        number(DSNRO_DEFAULT),
+        own.name
+    );
+    let risk = format!("{} waits as long as it does.", own.name);
+    changes::look(what, Vec::new()).risking(&risk, "Nothing to undo")
 }
 
 /// The VM that takes longest of those that have few of the commands on a device and whose own hardly wait for its slots.
@@ -91,18 +91,22 @@ fn told(quiet: &Party, own: &Party) -> String {
     )
 }
 
-/// Half of the slots, as far as a host takes so few: whether commands only waited at the array is seen then.
+/// Half of the slots, where DSNRO is known and the device's own: whether commands only waited at the array is seen then.
 fn fewer(
     case: &Case<'_>,
     device: &Device<'_>,
-    full: &FullQueue,
+    (cause, full): (Cause, &FullQueue),
     [own, quiet]: [&Party; 2],
     told: &str,
 ) -> Option<Change> {
     let (name, from) = (device.flow.name, full.depth as u32);
     let to = from / 2;
-    let (_, steps) = changes::set_dsnro(name, (from, to), case.facts);
-    if steps.is_empty() || to < DSNRO.min {
+    let facts = case.facts.device(name);
+    let known = facts.dsnro_at_end.or(facts.dsnro);
+    let dsnro = known.or((cause == Cause::Dsnro).then_some(from))?;
+    let (_, steps) = changes::set_dsnro(name, (dsnro, to), case.facts);
+    let is_own = matches!(steps[..], [Step { set: Setting::SchedNumReqOutstanding { .. }, .. }]);
+    if !is_own {
         return None;
     }
     let what = format!(
@@ -112,7 +116,11 @@ fn fewer(
         more = from - to,
     );
     let mut change = changes::setting(what, Some(case.host), steps);
-    change.risk = format!("If the array does more at a time, {} does fewer a second.", own.name);
+    change.risk = format!(
+        "If the array does more at a time, {} does fewer a second.{}",
+        own.name,
+        dsnro_advice::if_old(case.facts)
+    );
     Some(change)
 }
 
@@ -120,8 +128,12 @@ fn fewer(
 mod tests {
     use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Finding, fixture::Bench};
 
-    /// 64 commands of one VM before a queue of so many slots, and one at a time of another, as measured [noisy-neighbour].
+    /// 64 commands of one VM before a queue of so many slots, and one at a time of another, as a daemon measured.
     fn found(depth: u32, web_kavg_ms: f64, facts: &Facts) -> Finding {
+        found_as(Cause::Dsnro, depth, web_kavg_ms, facts)
+    }
+
+    fn found_as(cause: Cause, depth: u32, web_kavg_ms: f64, facts: &Facts) -> Finding {
         let mut bench = Bench::new(8);
         let device = bench.device("naa.1", depth);
         let kavg_ms = if depth == 32 { 2.73 } else { 8.69 };
@@ -131,7 +143,7 @@ mod tests {
         batch.iops_when(move |s| 63_600.0 / (kavg_ms + davg_ms) * wobble(s));
         let web = device.vm("web").davg(davg_ms).kavg(web_kavg_ms);
         web.iops_when(move |s| 900.0 / (davg_ms + web_kavg_ms) * wobble(s));
-        bench.first(Cause::Dsnro, facts)
+        bench.first(cause, facts)
     }
 
     fn known(dsnro: u32, array: Option<ArrayFacts>) -> Facts {
@@ -159,13 +171,27 @@ mod tests {
     #[test]
     fn nobody_is_told_first_to_raise_what_was_lowered_for_another() {
         let finding = found(8, 0.11, &known(8, None));
-        assert!(
-            finding.changes[0]
-                .what
-                .starts_with("Leave DSNRO of naa.1 at 8 if it was lowered for web")
-        );
+        assert!(finding.changes[0].what.starts_with("Leave naa.1 at 8 if it was lowered for web"));
         assert!(finding.changes[1].risk.contains("web pays"), "{:?}", finding.changes[1]);
         assert!(finding.changes.iter().all(|change| !change.what.contains("the reverse")));
+    }
+
+    #[test]
+    fn a_dsnro_that_is_not_known_is_neither_lowered_nor_set_back() {
+        let of = |depth: u32, max: u32, dsnro: Option<u32>| {
+            let mut facts = known(0, None);
+            let device = facts.devices.get_mut("naa.1").unwrap();
+            (device.max_queue_depth, device.dsnro) = (Some(max), dsnro);
+            let changes = found_as(Cause::DeviceDepth, depth, 0.15, &facts).changes;
+            let lower = changes.iter().find(|change| change.what.contains("the reverse"));
+            let lines = lower.map(|change| [change.esxcli.concat(), change.undo_lines().concat()]);
+            (changes[0].what.starts_with("Leave naa.1 at"), lines)
+        };
+        // The device's own depth is what is full, and below what any driver gives: that was lowered as well.
+        assert_eq!(of(8, 8, Some(32)), (true, None));
+        assert_eq!(of(32, 32, None), (false, None));
+        let line = |depth| format!("esxcli storage core device set -d naa.1 -O {depth}");
+        assert_eq!(of(32, 32, Some(64)), (false, Some([16, 64].map(line))));
     }
 
     #[test]
