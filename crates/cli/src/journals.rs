@@ -36,7 +36,8 @@ use crate::{
 const VALUES_MAX: u64 = 1 << 27;
 /// Nanoseconds of a row: the least of `esxtop -b`.
 const ROW_NS: u64 = SHORTEST_INTERVAL_S as u64 * SECOND;
-const ROW_MS: i64 = (ROW_NS / MILLISECOND).cast_signed();
+/// The same in milliseconds.
+pub(crate) const ROW_MS: i64 = (ROW_NS / MILLISECOND).cast_signed();
 
 /// Whether what is named is a journal, or a directory, and no capture.
 pub(crate) fn is_journal(path: &Path) -> bool {

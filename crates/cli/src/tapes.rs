@@ -20,8 +20,6 @@ use crate::{Result, journals, text::whole};
 /// The part of the stretch that is played before it counts, where the journal has no more of what came before it: so
 /// many of it are the whole.
 const WARMUP: u64 = 10;
-/// Of a row that a journal is read in.
-const ROW_MS: i64 = SHORTEST_INTERVAL_S as i64 * 1000;
 
 /// When what is played begins, when it begins to count, and its end, in milliseconds since 1970.
 #[derive(Clone, Copy)]
@@ -184,7 +182,7 @@ pub(crate) fn led_in(recording: &Measured, (from, to): (i64, i64), most: f64) ->
         if times[sample] != begin || is_more || commands > most {
             break;
         }
-        begin -= ROW_MS;
+        begin -= journals::ROW_MS;
     }
     Span { begin, from, to }
 }

@@ -117,20 +117,25 @@ struct OfHost<'a> {
 }
 
 /// That depths or limits on a device were set within the time that was asked about.
+#[derive(Clone, Copy)]
 struct Set<'a> {
     device: &'a str,
-    /// The instant by which the last was.
-    by: String,
+    /// The time since the last was, as it is typed, in milliseconds since 1970.
+    since_ms: (i64, i64),
 }
 
 impl Set<'_> {
+    fn by(&self) -> String {
+        format_stamp(self.since_ms.0)
+    }
+
     fn since(&self) -> String {
         format!("{self}: this is of the time since then.")
     }
 
     /// Where that of the time since has an answer and this has none, or this is of both.
     fn meanwhile(&self, has_answer: bool) -> String {
-        let by = &self.by;
+        let by = self.by();
         if has_answer {
             return format!(
                 "{self}: of the time since then there is an answer (`--from \"{by}\"`)."
@@ -142,7 +147,7 @@ impl Set<'_> {
 
 impl fmt::Display for Set<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device, by } = self;
+        let (device, by) = (self.device, self.by());
         write!(f, "Depths or limits on {device} were set meanwhile, the last by {by} UTC")
     }
 }
@@ -212,19 +217,16 @@ impl Whatif {
             vscsistats: histograms.to_vec(),
             ..whatif::question(settings, window, self.commands)
         };
-        let later = self.last_set(source, window);
-        let to = if self.is_of_any_time() { recording.times_ms.last() } else { Some(&window.1) };
-        let then = later.zip(to);
-        let then = then.map(|((_, at), to)| Question { window: (at, *to), ..question.clone() });
+        let set = self.last_set(source, window);
+        let then = set.map(|set| Question { window: set.since_ms, ..question.clone() });
         let since = || {
             let model = Model::calibrate(recording, facts, then.as_ref()?).ok()?;
             let answer = model.answer().ok()?;
             (answer.verdict != Verdict::NoModel).then_some((model, answer))
         };
-        let told = later.map(|(device, at)| Set { device, by: format_stamp(at) });
         let (model, mut answer) = match self.is_of_any_time().then(since).flatten() {
             Some((model, mut answer)) => {
-                answer.simulated.doubts.splice(0..0, told.iter().map(Set::since));
+                answer.simulated.doubts.splice(0..0, set.iter().map(Set::since));
                 (model, answer)
             }
             None => {
@@ -232,7 +234,7 @@ impl Whatif {
                 let mut answer = model.answer()?;
                 let is_none = answer.verdict == Verdict::NoModel;
                 let has_answer = is_none && !self.is_of_any_time() && since().is_some();
-                let doubt = told.filter(|_| has_answer || !is_none);
+                let doubt = set.filter(|_| has_answer || !is_none);
                 answer.simulated.doubts.splice(0..0, doubt.map(|set| set.meanwhile(has_answer)));
                 (model, answer)
             }
@@ -251,16 +253,16 @@ impl Whatif {
         self.from.or(self.to).is_none()
     }
 
-    /// When depths or limits on a device were set last within a window, as it is typed, and on which.
-    fn last_set<'a>(&self, source: &'a Recorded, window: (i64, i64)) -> Option<(&'a str, i64)> {
+    /// That depths or limits on a device were set within a window, or since it begins where nobody asks for one.
+    fn last_set<'a>(&self, source: &'a Recorded, (from, to): (i64, i64)) -> Option<Set<'a>> {
         const SECOND_MS: i64 = 1000;
         let is_meant = |name: &str| self.device.as_deref().is_none_or(|device| device == name);
         let set = source.set_ms.iter().filter(|(name, _)| is_meant(name));
         let (device, at) = set.max_by_key(|(_, at)| **at)?;
         // The row in which it was set is of both.
         let at = at.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
-        let to = if self.is_of_any_time() { *source.recording.times_ms.last()? } else { window.1 };
-        (window.0 < at && at < to).then_some((device.as_str(), at))
+        let to = if self.is_of_any_time() { *source.recording.times_ms.last()? } else { to };
+        (from < at && at < to).then_some(Set { device, since_ms: (at, to) })
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -286,8 +288,7 @@ impl Whatif {
         let mut set = None;
         if self.is_of_any_time() {
             set = self.last_set(source, window);
-            let end = recording.times_ms.last().copied();
-            window = set.zip(end).map_or(window, |((_, at), end)| (at, end));
+            window = set.map_or(window, |set| set.since_ms);
             window = tapes::amid(recording, window);
         }
         let most = f64::from(self.commands);
@@ -306,8 +307,7 @@ impl Whatif {
             ..whatif::question(settings, window, self.commands)
         };
         let mut answer = played(recording, &question, &readings, tapes.doubts())?;
-        let told = set.map(|(device, at)| Set { device, by: format_stamp(at) }.since());
-        answer.simulated.doubts.splice(0..0, told);
+        answer.simulated.doubts.splice(0..0, set.iter().map(Set::since));
         Ok(OfHost { host: &recording.host, settings: lines, answer, played: Some(tapes) })
     }
 
