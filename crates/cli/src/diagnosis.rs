@@ -74,10 +74,15 @@ impl Side {
     }
 
     /// Words what is proposed as it is typed for a daemon: by `kavg esxcli`, which has the types of PowerCLI's lines too.
-    pub(crate) fn speak_as_daemon(&mut self, host: Option<&str>) {
+    /// Steps stay for who reads types; a text that has them would word them anew.
+    pub(crate) fn speak_as_daemon(&mut self, host: Option<&str>, keeps_steps: bool) {
         let findings = self.verdicts.iter_mut().flat_map(|verdict| &mut verdict.findings);
-        let changes = findings.flat_map(|finding| &mut finding.changes);
-        changes.for_each(|change| speak_as_daemon(change, host));
+        for change in findings.flat_map(|finding| &mut finding.changes) {
+            speak_as_daemon(change, host);
+            if !keeps_steps {
+                change.steps.clear();
+            }
+        }
     }
 
     /// The devices whose queue is full, by their depth or by DSNRO.
@@ -123,7 +128,6 @@ fn speak_as_daemon(change: &mut Change, host: Option<&str>) {
     if !undo.is_empty() {
         change.undo = format!("{}: {}", change.undo.trim_end_matches('.'), undo.join("; "));
     }
-    change.steps.clear();
 }
 
 /// A verdict of which the first line says the host, where there are several.

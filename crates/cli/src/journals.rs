@@ -1,7 +1,7 @@
 //! Journals read: fed to the engine, segment after segment, and made a recording meanwhile, as `esxtop -b`
 //! makes one of a host.
 
-use counters::sorted::sort;
+use counters::sorted::{sort, sort_by};
 use std::{
     collections::BTreeMap,
     error::Error,
@@ -154,19 +154,41 @@ pub(crate) struct Recorded {
     pub(crate) recording: Measured,
     /// What esxcli would say of its devices.
     pub(crate) facts: Facts,
-    /// By which row Device Max Queue Depth or DSNRO of a device, or an IOPS limit on it, was last set to something else,
-    /// in milliseconds since 1970; of a capture nobody knows.
-    pub(crate) set_ms: BTreeMap<String, i64>,
+    /// What was set to something else, in the order of times; of a capture nobody knows.
+    pub(crate) turned: Vec<Turned>,
+}
+
+/// That Device Max Queue Depth or DSNRO of a device, or an IOPS limit on it, was set to something else.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Turned {
+    /// By which row, in milliseconds since 1970.
+    pub(crate) by_ms: i64,
+    pub(crate) device: String,
+    /// The two depths before it, unless it was a limit.
+    was: Option<[u32; 2]>,
 }
 
 impl Recorded {
     /// With the depths that there were at its end, for who asks what comes after.
-    pub(crate) fn by_end(mut self) -> Self {
-        for known in self.facts.devices.values_mut() {
+    pub(crate) fn by_end(self) -> Self {
+        let facts = self.facts_by(i64::MAX);
+        Self { facts, ..self }
+    }
+
+    /// The facts with the depths that there were by a moment.
+    pub(crate) fn facts_by(&self, at_ms: i64) -> Facts {
+        let mut facts = self.facts.clone();
+        for known in facts.devices.values_mut() {
             known.max_queue_depth = known.max_queue_depth_at_end.take().or(known.max_queue_depth);
             known.dsnro = known.dsnro_at_end.take().or(known.dsnro);
         }
-        self
+        for later in self.turned.iter().rev().take_while(|turned| turned.by_ms > at_ms) {
+            let known = facts.devices.get_mut(&later.device);
+            if let Some((known, [max_queue_depth, dsnro])) = known.zip(later.was) {
+                (known.max_queue_depth, known.dsnro) = (Some(max_queue_depth), Some(dsnro));
+            }
+        }
+        facts
     }
 }
 
@@ -190,7 +212,7 @@ pub(crate) fn recorded(
         let facts = told.of(recordings.iter())?.each(&recordings);
         let each = recordings.into_iter().zip(facts);
         let sources =
-            each.map(|(recording, facts)| Recorded { recording, facts, set_ms: BTreeMap::new() });
+            each.map(|(recording, facts)| Recorded { recording, facts, turned: Vec::new() });
         return Ok((sources.collect(), named.to_owned()));
     }
     if journals < named.len() {
@@ -245,7 +267,7 @@ fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
 /// What there is of a component; nothing of one that did nothing then.
 fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
     let mut facts = Facts::default();
-    let (mut depths, mut set_ms) = (BTreeMap::new(), BTreeMap::new());
+    let (mut depths, mut turned) = (BTreeMap::new(), Vec::new());
     let mut recordings = Vec::new();
     for host in hosts {
         if host.is_full() {
@@ -258,13 +280,11 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         facts.esxi_version = Some(host.config.version);
         for (name, (first, last)) in host.depths {
             let (_, before) = depths.entry(name.clone()).or_insert((first, last));
-            if let Some(begin) = host.recording.times_ms.first().filter(|_| is_set(before, &first))
-            {
-                set_ms.insert(name, *begin);
-            }
+            let begin = host.recording.times_ms.first();
+            turned.extend(begin.and_then(|begin| Turned::by(*begin, &name, [before, &first])));
             *before = last;
         }
-        set_ms.extend(host.set_ms);
+        turned.extend(host.turned);
         facts.devices.extend(host.facts.devices);
         let [now, lowest] = host.limits.map(|disks| in_force(facts.esxi_version, &disks));
         Arc::make_mut(&mut facts.limits).extend(facts::lowest(now, lowest));
@@ -285,13 +305,17 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         )
         .into());
     }
+    sort_by(&mut turned, |a, b| a.by_ms.cmp(&b.by_ms));
     let recording = merge(recordings).into_iter().find(|recording| recording.len() > 1);
-    Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts, set_ms }))
+    Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts, turned }))
 }
 
-/// Whether what can be set of the depths of a device is another.
-fn is_set(before: &DeviceLimits, now: &DeviceLimits) -> bool {
-    [before.max_queue_depth, before.dsnro] != [now.max_queue_depth, now.dsnro]
+impl Turned {
+    /// Where what can be set of the depths of a device is another than before.
+    fn by(by_ms: i64, device: &str, limits: [&DeviceLimits; 2]) -> Option<Self> {
+        let [was, is] = limits.map(|limits| [limits.max_queue_depth, limits.dsnro]);
+        (was != is).then(|| Self { by_ms, device: device.to_owned(), was: Some(was) })
+    }
 }
 
 /// Samples engines while they are fed.
@@ -319,8 +343,8 @@ struct OfHost {
     facts: Facts,
     /// The depths of its devices, at its first row and at its last.
     depths: BTreeMap<String, (DeviceLimits, DeviceLimits)>,
-    /// By which row these, or limits, became others last.
-    set_ms: BTreeMap<String, i64>,
+    /// When these, or limits, became others.
+    turned: Vec<Turned>,
     /// The limits of its virtual disks as they are, and the lowest of each.
     limits: [Vec<Limited>; 2],
     /// By device how often the array had refused a command when it began.
@@ -365,7 +389,7 @@ impl Look for Recorder {
             host.recording.times_ms.last().filter(|_| now.iops != allocation.limit_iops)
         {
             let device = host.config.devices[now.world.1 as usize].name.clone();
-            host.set_ms.insert(device, last + ROW_MS);
+            host.turned.push(Turned { by_ms: last + ROW_MS, device, was: None });
         }
         now.iops = allocation.limit_iops;
         lowest.iops = lowest.iops.into_iter().chain(now.iops).min();
@@ -399,7 +423,7 @@ impl OfHost {
             changed: None,
             facts: Facts::default(),
             depths: BTreeMap::new(),
-            set_ms: BTreeMap::new(),
+            turned: Vec::new(),
         }
     }
 
@@ -446,9 +470,9 @@ impl OfHost {
                 let sample_size = known.queue_full_sample_size.unwrap_or_default();
                 known.queue_full_sample_size = Some(limits.queue_full_sample_size.max(sample_size));
                 let (_, last) = self.depths.entry(device.name.clone()).or_insert((limits, limits));
-                if let Some(at) = self.recording.times_ms.last().filter(|_| is_set(last, &limits)) {
-                    self.set_ms.insert(device.name.clone(), *at);
-                }
+                let row = self.recording.times_ms.last();
+                let by = |at: &i64| Turned::by(*at, &device.name, [last, &limits]);
+                self.turned.extend(row.and_then(by));
                 *last = limits;
                 let before = self.refused.get(id).copied().unwrap_or_default();
                 known.refusals = Some(self.last.devices[id].queue_full.saturating_sub(before));
@@ -619,8 +643,12 @@ datastore = "d"
         assert_eq!((facts.max_queue_depth, facts.driver_depth), (Some(64), Some(64)));
         assert_eq!(facts.queue_full_sample_size, Some(0), "nothing throttles");
         let at_ms = recorded.recording.times_ms[2];
-        assert_eq!(recorded.set_ms, BTreeMap::from([(name.clone(), at_ms)]));
-        assert_eq!(recorded.by_end().facts.devices.values().next().unwrap().dsnro, Some(7));
+        let turned = Turned { by_ms: at_ms, device: name.clone(), was: Some([64, 32]) };
+        assert_eq!(recorded.turned, [turned]);
+        let dsnro = |facts: &Facts| facts.devices.values().next().unwrap().dsnro;
+        assert_eq!(dsnro(&recorded.facts_by(at_ms - 1)), Some(32));
+        assert_eq!(dsnro(&recorded.facts_by(at_ms)), Some(7));
+        assert_eq!(dsnro(&recorded.by_end().facts), Some(7));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use journal::{Hole, Look};
 use knobs::{Effect, Knob, TargetId};
 use levels::{Column, Measured};
 use model::{Tape, Taped, WorkloadConfig};
-use scenario::{Host, Scenario, Window, Workload};
+use scenario::{Action, Host, Scenario, TimedEvent, Window, Workload};
 use serde::Serialize;
 
 use crate::{Result, journals, text::whole};
@@ -69,7 +69,9 @@ struct Settings {
     config: HostConfig,
     /// What was set before the first instant, and whether it is in force.
     set: Vec<(Knob, bool)>,
-    /// Whether something else than I/O came after it.
+    /// What was set after it, and when: in nanoseconds from it.
+    later: Vec<(u64, Knob)>,
+    /// Whether something else than I/O and settings came after it.
     is_changed: bool,
 }
 
@@ -288,7 +290,7 @@ impl Tapes {
             ),
             (
                 self.settings.iter().any(|host| host.is_changed),
-                "Settings, paths or parts of the host were changed meanwhile; it is played as it was at the first \
+                "Paths or parts of the host were changed meanwhile; it is played with those that it had at the first \
                  instant."
                     .into(),
             ),
@@ -314,12 +316,19 @@ impl Tapes {
         let lacks = |what: String| format!("{}: it has no {what} of the journal", self.on);
         let names: Vec<_> = scenario.hosts.iter().map(|host| disks(&host.config)).collect();
         for settings in &self.settings {
-            let mut hosts = scenario.hosts.iter_mut().zip(&names);
+            let mut hosts = scenario.hosts.iter_mut().zip(&names).enumerate();
             let is_it = |host: &Host| host.config.name == settings.config.name;
-            if let Some((host, names)) = hosts.find(|(host, _)| is_it(host)) {
+            if let Some((index, (host, names))) = hosts.find(|(_, (host, _))| is_it(host)) {
                 settings.put(host, names);
+                let later = settings.later.iter().filter_map(|(at_ns, knob)| {
+                    let action = Action::Set(settings.named(*knob, &host.config, names)?);
+                    let at = Time(at_ns + warmup_ns - self.lead_ns);
+                    Some(TimedEvent { at, host: index, action })
+                });
+                scenario.events.extend(later);
             }
         }
+        sort_by(&mut scenario.events, |a, b| a.at.cmp(&b.at));
         for ((host, disk), guest) in &self.guests {
             let mut hosts = scenario.hosts.iter().map(|known| &known.config.name);
             let index = hosts.position(|known| known == host);
@@ -414,21 +423,23 @@ impl Look for Collector {
 
     fn taken(&mut self, host: usize, at: Time, input: &Input) {
         let Some(Load { settings, disks }) = self.loads.get_mut(host) else { return };
-        let Stretch { from, to, .. } = self.stretch;
-        let is_within = at > from && at <= to;
+        let Stretch { begin, to, .. } = self.stretch;
+        let is_within = at > begin && at <= to;
         match *input {
             Input::Submit(request) => {
                 let disk = disks.get_mut(request.vdisk.index());
                 disk.into_iter().for_each(|disk| disk.send(at, &request, self.stretch));
             }
-            Input::Set(knob) if at <= from => {
+            Input::Set(knob) if at <= begin => {
                 settings.set.push((knob, knob.effect() == Effect::AtOnce));
             }
-            Input::Reboot if at <= from => {
+            Input::Reboot if at <= begin => {
                 settings.set.iter_mut().for_each(|set| set.1 = true);
             }
-            Input::Set(_)
-            | Input::Path { .. }
+            Input::Set(knob) => {
+                settings.later.extend(self.stretch.passed(at).map(|at_ns| (at_ns, knob)));
+            }
+            Input::Path { .. }
             | Input::Attach(_)
             | Input::Detach { .. }
             | Input::Power { .. }
@@ -452,7 +463,8 @@ impl Look for Collector {
 
 impl Load {
     fn new(config: &HostConfig) -> Self {
-        let settings = Settings { config: config.clone(), set: Vec::new(), is_changed: false };
+        let (set, later) = (Vec::new(), Vec::new());
+        let settings = Settings { config: config.clone(), set, later, is_changed: false };
         Self { settings, disks: vec![Sent::default(); config.vdisks.len()] }
     }
 

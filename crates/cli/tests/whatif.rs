@@ -224,6 +224,32 @@ fn of_a_journal_in_which_depths_were_set_it_is_asked_since_the_last() {
     }
 }
 
+/// What is set later says nothing of a time before it.
+#[test]
+fn of_a_window_it_is_asked_with_the_depths_of_its_own_end() {
+    let site = Captured { directory: tempfile::tempdir().unwrap() };
+    let line = |depth| format!("storage core device set -d naa.1 -O {depth}");
+    let event = format!("[[event]]\nat = \"21s\"\nhost = \"esx\"\nesxcli = \"{}\"\n", line(3));
+    std::fs::write(site.path("s.toml"), SMALL.replace("9s", "30s") + &event).unwrap();
+    let (scenario, journal) = (site.path("s.toml"), site.path("s.kj"));
+    for seed in 1..=20 {
+        let seed = seed.to_string();
+        let run = ["run", &scenario, "-q", "--seed", &seed, "--journal", &journal];
+        assert_eq!(kavg(&run).code, 0);
+        let window = ["--from", "01/01/2020 00:00:02", "--to", "01/01/2020 00:00:18"];
+        let set = line(4);
+        let few = ["whatif", &journal, "--commands", "5000", "--json", "--set", &set];
+        let said = kavg(&[&few[..], &window].concat());
+        assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+        let answers: Value = serde_json::from_str(&said.out).unwrap();
+        let answer = &answers["answers"][0];
+        assert_ne!(answer["verdict"], "no-model", "seed {seed}: {answer}");
+        let rows = answer["simulated"]["rows"].as_array().unwrap();
+        let depth = rows.iter().find(|row| row["counter"] == "DQLEN").unwrap();
+        assert_eq!([&depth["captured"], &depth["today"]], [2.0, 2.0], "seed {seed}: {answer}");
+    }
+}
+
 #[test]
 fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_have() {
     let site = Captured { directory: tempfile::tempdir().unwrap() };

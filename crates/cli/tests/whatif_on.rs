@@ -238,6 +238,29 @@ fn what_was_set_meanwhile_is_in_force() {
     assert!(answer["simulated"]["doubts"].as_array().unwrap().is_empty(), "{answer}");
 }
 
+/// What was set within the window is set in what is played when it was, unless it is what is asked for.
+#[test]
+fn what_was_set_within_the_window_is_set_then() {
+    let event = "\n[[event]]\nat = \"9s\"\nhost = \"esx\"\nesxcli = \"storage core device set -d naa.1 -O 6\"\n";
+    let still = host("threads = 4").replace("12s", "22s");
+    let (moved, site) = (Site::new(&(still.clone() + event)), Site::new(&still));
+    for seed in 1..=20 {
+        let journal = moved.journal(seed);
+        for (line, file) in [(DEEPER, &site), ("b: DiskLimitIOPerSecond 300", &moved)] {
+            let what = format!("seed {seed}, {line}");
+            let answer = moved.ask_of(&journal, line, [4, 22]);
+            let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
+            assert!(miss < 3.0, "{what}: {miss}");
+            assert!(answer["simulated"]["doubts"].as_array().unwrap().is_empty(), "{answer}");
+            let (file, seed) = (file.path("host.toml"), seed.to_string());
+            let run = json(&["run", &file, "--seed", &seed, "--json", "--set", line]);
+            for vm in ["a", "b"] {
+                holds(&answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &what);
+            }
+        }
+    }
+}
+
 /// Without a limit, which is set in the middle, the guest does what it did before that: of the whole, or of the time before,
 /// lifting it gains nothing.
 #[test]

@@ -7,7 +7,7 @@ use engine::{HostConfig, VscsiConfig};
 use knobs::{Advanced, Driver, Knob, Line, PVSCSI_COMMANDS_PER_PAGE, Setting, Version};
 
 use crate::{
-    Error, Host, Over, Scenario,
+    Action, Error, Host, Over, Scenario, TimedEvent,
     datastore::is_network,
     event, expect,
     expect::Windows,
@@ -136,12 +136,17 @@ impl Scenario {
         set_beside(&mut self.hosts, line)
     }
 
-    /// The same for a line that is no text any more.
+    /// The same for a line that is no text any more, for the whole run: no event sets it to something else.
     ///
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn set_line(&mut self, Line { host, settings }: &Line) -> Result<(), Error> {
-        self.set_on(0..self.hosts.len(), host.as_deref(), settings)
+        let knobs = self.set_on(0..self.hosts.len(), host.as_deref(), settings)?;
+        self.events.retain(|TimedEvent { host, action, .. }| {
+            let Action::Set(later) = action else { return true };
+            !knobs.iter().any(|(of, knob)| of == host && later.is_turned_by(knob))
+        });
+        Ok(())
     }
 
     /// The same for a setting, on every host that has what it is about.
@@ -149,7 +154,7 @@ impl Scenario {
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Error> {
-        self.set_on(0..self.hosts.len(), None, slice::from_ref(setting))
+        self.set_on(0..self.hosts.len(), None, slice::from_ref(setting)).map(drop)
     }
 
     /// Makes every device queue of every host so deep: the driver's depth per device and DSNRO, as
@@ -166,16 +171,16 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sets on those of some hosts that `prefix` names, or on each that has what is set.
+    /// Sets on those of some hosts that `prefix` names, or on each that has what is set: what that is on them.
     fn set_on(
         &mut self,
         hosts: Range<usize>,
         prefix: Option<&str>,
         settings: &[Setting],
-    ) -> Result<(), Error> {
+    ) -> Result<Knobs, Error> {
         let known: Vec<_> = hosts.map(|index| (index, &self.hosts[index])).collect();
         let knobs = resolve::on_hosts(prefix, settings, &known);
-        let put = knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs));
+        let put = knobs.and_then(|knobs| put(&mut self.hosts, settings, &knobs).map(|()| knobs));
         put.map_err(|message| {
             let lines: Vec<_> = settings.iter().map(Setting::to_string).collect();
             Error::new(format!("`{}`: {message}", lines.join("`, `")))
@@ -340,7 +345,7 @@ fn samples_max(hosts: &[Host]) -> u64 {
 fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
     let (settings, knobs) = resolve::settings(line, &known)?;
-    put(hosts, &settings, knobs)
+    put(hosts, &settings, &knobs)
 }
 
 /// The same of a line that is not the file's, which the refusal names.
@@ -349,13 +354,13 @@ fn set_beside(hosts: &mut [Host], line: &str) -> Result<(), Error> {
 }
 
 /// Puts settings in force by what they are on each host, when no host refuses it.
-fn put(hosts: &mut [Host], settings: &[Setting], knobs: Knobs) -> Result<(), String> {
+fn put(hosts: &mut [Host], settings: &[Setting], knobs: &Knobs) -> Result<(), String> {
     for own in knobs.chunk_by(|a, b| a.0 == b.0) {
         let mut rehearsal = Rehearsal::whole(&hosts[own[0].0])?;
         own.iter().try_for_each(|(_, knob)| rehearsal.set(Time::ZERO, *knob))?;
     }
     for (host, knob) in knobs {
-        hosts[host].apply(knob);
+        hosts[*host].apply(*knob);
     }
     for host in hosts {
         settings.iter().for_each(|setting| host.note(setting));

@@ -131,8 +131,8 @@ impl Diagnose {
             side
         };
         let mut before = judged(before);
-        if self.live.is_some() && !self.json {
-            before.speak_as_daemon(self.host.as_deref());
+        if self.live.is_some() {
+            before.speak_as_daemon(self.host.as_deref(), self.json);
         }
         let after = after.map(judged);
         let diagnosis = Diagnosis::new(&before, after.as_ref());

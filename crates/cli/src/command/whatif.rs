@@ -6,7 +6,7 @@ use ::whatif::{Answer, Calibration, Habit, Model, Played, Question, Verdict, by_
 use capture::{VscsiHistogram, format_stamp, parse_vscsistats, read_output};
 use clap::{Args, ValueHint::FilePath};
 use counters::Kind;
-use diagnose::{Facts, SimulatedRow};
+use diagnose::SimulatedRow;
 use knobs::{ENABLED, IoControlChange, Line, Setting};
 use levels::{Measured, most_first};
 use scenario::Scenario;
@@ -156,7 +156,6 @@ impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let on = self.on()?;
         let (sources, files) = journals::recorded(&self.files, &self.esxcli)?;
-        let sources: Vec<_> = sources.into_iter().map(Recorded::by_end).collect();
         let histograms = self.histograms()?;
         let told = self.esxcli.iter().map(|file| &file.path);
         let mut claimed = Outputs::beside(files.iter().chain(told).chain(&self.vscsistats));
@@ -205,12 +204,13 @@ impl Whatif {
         histograms: &[VscsiHistogram],
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
-        let Recorded { recording, facts, .. } = source;
+        let recording = &source.recording;
         let mut settings = self.settings(&recording.host)?;
-        settings.iter_mut().for_each(|setting| as_recorded(setting, recording, facts));
+        settings.iter_mut().for_each(|setting| as_recorded(setting, source));
         let lines = settings.iter().map(Setting::to_string).collect();
         let settings = by_numbers(settings)?;
-        let window = self.window(recording, facts, &settings);
+        let window = self.window(source, &settings);
+        let facts = &source.facts_by(if self.is_of_any_time() { i64::MAX } else { window.1 });
         let question = Question {
             device: self.device.clone(),
             arrays: self.arrays(recording)?,
@@ -257,12 +257,13 @@ impl Whatif {
     fn last_set<'a>(&self, source: &'a Recorded, (from, to): (i64, i64)) -> Option<Set<'a>> {
         const SECOND_MS: i64 = 1000;
         let is_meant = |name: &str| self.device.as_deref().is_none_or(|device| device == name);
-        let set = source.set_ms.iter().filter(|(name, _)| is_meant(name));
-        let (device, at) = set.max_by_key(|(_, at)| **at)?;
-        // The row in which it was set is of both.
-        let at = at.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
         let to = if self.is_of_any_time() { *source.recording.times_ms.last()? } else { to };
-        (from < at && at < to).then_some(Set { device, since_ms: (at, to) })
+        let set = source.turned.iter().filter(|turned| is_meant(&turned.device));
+        // The row in which it was set is of both.
+        let since = |by_ms: i64| by_ms.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
+        let set = set.map(|turned| (turned, since(turned.by_ms)));
+        let (turned, at) = set.filter(|(_, at)| *at < to).last()?;
+        (from < at).then_some(Set { device: &turned.device, since_ms: (at, to) })
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -281,10 +282,10 @@ impl Whatif {
         files: &[PathBuf],
         (name, on): (&str, &Scenario),
     ) -> Result<OfHost<'a>> {
-        let Recorded { recording, facts, .. } = source;
+        let recording = &source.recording;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
-        let mut window = self.window(recording, facts, &settings);
+        let mut window = self.window(source, &settings);
         let mut set = None;
         if self.is_of_any_time() {
             set = self.last_set(source, window);
@@ -348,8 +349,9 @@ impl Whatif {
 
     /// What was asked for; where nothing was, the window of the worst finding about what the
     /// change is about.
-    fn window(&self, recording: &Measured, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
-        let verdict = verdict::judge(recording, facts);
+    fn window(&self, source: &Recorded, settings: &[Setting]) -> (i64, i64) {
+        let recording = &source.recording;
+        let verdict = verdict::judge(recording, &source.facts_by(i64::MAX));
         let window = match (self.from, self.to) {
             (None, None) => whatif::window(&verdict, settings, self.device.as_deref()),
             _ => verdict.window,
@@ -361,7 +363,8 @@ impl Whatif {
 
 /// A setting with the name that the recording has, where that is another case of it, as PowerShell and vCenter take
 /// names.
-fn as_recorded(setting: &mut Setting, recording: &Measured, facts: &Facts) {
+fn as_recorded(setting: &mut Setting, source: &Recorded) {
+    let Recorded { recording, facts, .. } = source;
     let of_kind = |kind| recording.of_kind(kind).map(|(_, entity)| entity.name.as_str());
     let volumes = of_kind(Kind::NfsVolume).chain(facts.datastores.values().map(String::as_str));
     let known: Vec<&str> = match setting {

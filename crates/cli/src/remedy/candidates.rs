@@ -691,7 +691,7 @@ mod tests {
                 let own = Recorded {
                     recording: recording.clone(),
                     facts: facts.clone(),
-                    set_ms: BTreeMap::new(),
+                    turned: Vec::new(),
                 };
                 let found = remedy::find(own, Some(&vms[0]), Some(&vms[1]));
                 let Ok(remedy::Found::Something(case, sources)) = found else { continue };
