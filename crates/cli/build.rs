@@ -10,6 +10,9 @@ use std::{
 
 use flate2::{Compression, write::DeflateEncoder};
 
+/// What stands in a page that the program prints of itself.
+const PRINTED: &str = "\n\nThis page is what `kavg reference ";
+
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     pack("scenarios", &root.join("scenarios"), false)?;
@@ -20,7 +23,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Packs the files of a folder, as `src/packed.rs` unpacks them: of each its path in the folder and its
-/// text, with a zero behind either.
+/// text, with a zero behind either. What the program prints of itself is left out.
 fn pack(name: &str, folder: &Path, deep: bool) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut paths = Vec::new();
@@ -31,7 +34,10 @@ fn pack(name: &str, folder: &Path, deep: bool) -> io::Result<()> {
     let mut packed = DeflateEncoder::new(packed, Compression::best());
     for path in &paths {
         let name = path.strip_prefix(folder).unwrap_or(path);
-        write!(packed, "{}\0{}\0", name.display(), fs::read_to_string(path)?)?;
+        let text = fs::read_to_string(path)?;
+        if !text.contains(PRINTED) {
+            write!(packed, "{}\0{text}\0", name.display())?;
+        }
     }
     packed.finish().map(drop)
 }

@@ -211,6 +211,7 @@ fn help_reaches_every_command_and_page() {
     for name in ["read-a-capture", "guides/read-a-capture", "docs/guides/read-a-capture.md"] {
         assert_eq!(kavg(&["help", name]).out, page, "{name}");
     }
+    assert_eq!(kavg(&["help", "reference/knobs"]).out, kavg(&["reference", "knobs"]).out);
     let page = "\n`kavg help docs/whatif`: ";
     assert!(kavg(&["help", "whatif"]).out.contains(page), "the command has the name of the page");
     for (name, line) in [

@@ -4,10 +4,12 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Args, CommandFactory, builder::StyledStr, error::ErrorKind};
 
-use super::Arguments;
+use counters::sorted::sort;
+
+use super::{Arguments, reference};
 use crate::{Result, explain, packed::Packed};
 
-/// Everything below `docs/`.
+/// Everything below `docs/` that the program does not know by itself.
 static PAGES: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/docs")));
 
 /// Print the help of a command, or a page of the documentation
@@ -55,9 +57,13 @@ fn is_command(name: &str) -> bool {
     Arguments::command().find_subcommand(name).is_some()
 }
 
-/// Name (`guides/report`) and text of each page.
+/// Name (`guides/report`) and text of each page, in the order of the names.
 fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PAGES.files().filter_map(|(file, text)| Some((file.strip_suffix(".md")?, text)))
+    let written = PAGES.files().filter_map(|(file, text)| Some((file.strip_suffix(".md")?, text)));
+    let known = reference::pages().iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let mut pages: Vec<_> = written.chain(known).collect();
+    sort(&mut pages);
+    pages.into_iter()
 }
 
 fn title(text: &str) -> &str {

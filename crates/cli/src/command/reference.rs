@@ -1,6 +1,6 @@
 //! `kavg reference`: the pages of the reference that come out of the program itself.
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, process::ExitCode, sync::OnceLock};
 
 use clap::{Args, CommandFactory, ValueEnum};
 
@@ -33,26 +33,41 @@ const WIDTH: usize = 96;
 
 impl Reference {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let page = match self.page {
-            Page::CommandLine => command_line(),
-            Page::Counters => {
+        out.write_all(self.page.text().as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Page {
+    fn text(self) -> String {
+        match self {
+            Self::CommandLine => command_line(),
+            Self::Counters => {
                 tables("Counters", "counters", &["counters"]) + &in_full(&counters::articles())
             }
-            Page::Knobs => {
+            Self::Knobs => {
                 let tables =
                     tables("Knobs and drivers", "knobs", &["settings", "options", "drivers"]);
                 tables + &in_full(&of_settings())
             }
-            Page::Findings => {
+            Self::Findings => {
                 let tables =
                     tables("Findings and thresholds", "findings", &["findings", "thresholds"]);
                 tables + &in_full(&causes::articles())
             }
-            Page::Topics => tables("Topics", "topics", &[]) + &in_full(&topics::articles()),
-        };
-        out.write_all(page.as_bytes())?;
-        Ok(ExitCode::SUCCESS)
+            Self::Topics => tables("Topics", "topics", &[]) + &in_full(&topics::articles()),
+        }
     }
+}
+
+/// Name, as that of a file below `docs/` without its ending, and text of each page.
+pub(crate) fn pages() -> &'static [(String, String)] {
+    static PAGES: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    PAGES.get_or_init(|| {
+        let name = |page: &Page| Some(page.to_possible_value()?.get_name().to_owned());
+        let page = |page| Some((format!("reference/{}", name(page)?), page.text()));
+        Page::value_variants().iter().filter_map(page).collect()
+    })
 }
 
 /// A page of tables.
