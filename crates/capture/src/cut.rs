@@ -8,7 +8,7 @@ use std::{
     io::Write,
 };
 
-use counters::{EntityId, Kind, Recording};
+use counters::{EntityId, Kind, Recording, sorted::Ordered};
 
 use crate::{
     CopyReport, Error, Input, Limits, Progress, ReadOptions,
@@ -99,7 +99,7 @@ impl Part<'_> {
         if self.part.groups.is_empty() {
             return Ok(None);
         }
-        let known: BTreeSet<&str> = columns.iter().flatten().map(|cell| cell.group).collect();
+        let known: BTreeSet<&str> = columns.iter().flatten().map(|cell| cell.group).into_set();
         let mut wanted = BTreeSet::new();
         for name in &self.part.groups {
             let exact = known.iter().find(|group| group.eq_ignore_ascii_case(name));
@@ -170,7 +170,7 @@ impl Part<'_> {
 /// an NFS volume, where VMs have no worlds, and no name says on which.
 fn may_use_nfs(recording: &Recording, vm: EntityId) -> bool {
     let of_vm = |kind| recording.of_kind(kind).filter(move |(_, entity)| entity.vm == Some(vm));
-    let devices: BTreeSet<_> = of_vm(Kind::World).filter_map(|(_, world)| world.device).collect();
+    let devices: BTreeSet<_> = of_vm(Kind::World).filter_map(|(_, world)| world.device).into_set();
     of_vm(Kind::VirtualDisk).count() > devices.len()
 }
 
@@ -185,12 +185,12 @@ impl<'a> Objects<'a> {
     fn of(recording: &'a Recording, wanted: &[bool]) -> Self {
         let all = recording.entities().iter().zip(wanted);
         let names: BTreeMap<_, _> =
-            all.map(|(entity, &wanted)| ((entity.kind, entity.name.as_str()), wanted)).collect();
+            all.map(|(entity, &wanted)| ((entity.kind, entity.name.as_str()), wanted)).into_map();
         let worlds = names
             .iter()
             .filter(|((kind, _), wanted)| *kind == Kind::World && **wanted)
             .filter_map(|((_, name), _)| Some(name.rsplit_once('-')?.1))
-            .collect();
+            .into_set();
         Self { names, worlds }
     }
 

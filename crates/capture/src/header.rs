@@ -4,7 +4,7 @@
 //! is partly in the names and partly in the order of the columns: the paths, worlds and
 //! partitions of a device follow it [CAP-A, CAP-B].
 
-use counters::sorted::{sort, sort_by_key};
+use counters::sorted::{Ordered, sort, sort_by_key};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
@@ -255,7 +255,7 @@ impl Header {
     /// `kinds` are named, and their columns are left out.
     pub(crate) fn parse(line: &[u8], kinds: &[Kind]) -> Self {
         let counters: BTreeMap<_, _> =
-            Counter::TABLE.iter().map(|info| (info.batch_name, info.counter)).collect();
+            Counter::TABLE.iter().map(|info| (info.batch_name, info.counter)).into_map();
         let mut header = Self::default();
         let mut empty_end = false;
         for (position, cell) in cells(line).enumerate() {

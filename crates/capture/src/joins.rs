@@ -6,7 +6,7 @@
 //! an NFS volume, where VMs have no worlds. So is a path, whose name does not tell its device: the
 //! commands of a device are those of its paths together.
 
-use counters::sorted::{sort, sort_by};
+use counters::sorted::{Ordered, sort, sort_by};
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, EntityId, Kind, Recording};
@@ -155,7 +155,7 @@ fn disk_links(recording: &Recording) -> Vec<DiskLink> {
         return links;
     }
     let of_vms = recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm.is_some());
-    let linked: BTreeSet<EntityId> = links.iter().map(|link| link.disk).collect();
+    let linked: BTreeSet<EntityId> = links.iter().map(|link| link.disk).into_set();
     let left = of_vms.map(|(id, _)| id).filter(|id| !linked.contains(id));
     let left: Vec<EntityId> = left.collect();
     links.extend(links_to_volumes(recording, &left, &volumes));

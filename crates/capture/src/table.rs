@@ -3,12 +3,9 @@
 //! A row is an object at an instant: host, time, kind, name, what it belongs to, and a column for
 //! each counter by its key. An empty cell or null is a value that the source does not have.
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 
-use counters::{Counter, Entity, EntityId, Recording};
+use counters::{Counter, Entity, EntityId, Recording, sorted::Ordered};
 
 /// The columns of names, in the order of [`row_names`].
 pub const ROW_NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "adapter"];
@@ -72,7 +69,7 @@ pub fn write_csv(recordings: &[Recording], out: &mut impl Write) -> io::Result<(
 /// Every counter that a recording has, in the order of the table of counters.
 pub(crate) fn counters(recordings: &[Recording]) -> Vec<Counter> {
     let all = recordings.iter().flat_map(|recording| recording.columns().map(|column| column.1));
-    all.collect::<BTreeSet<_>>().into_iter().collect()
+    all.into_set().into_iter().collect()
 }
 
 /// What an object is called and belongs to, as in [`ROW_NAMES`].

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Controller, Entity, EntityId, Kind, Recording};
+use counters::{Controller, Entity, EntityId, Kind, Recording, sorted::Ordered};
 
 use crate::{
     VersionHint,
@@ -157,8 +157,8 @@ impl Worlds {
     pub(crate) fn link(&self, recording: &mut Recording) -> Vec<EntityId> {
         let untold = self.tell_apart(recording);
         let mut vms = Vms {
-            ids: recording.of_kind(Kind::Vm).map(|(id, vm)| (vm.name.clone(), id)).collect(),
-            led: self.leaders.values().map(|group| group.name.as_str()).collect(),
+            ids: recording.of_kind(Kind::Vm).map(|(id, vm)| (vm.name.clone(), id)).into_map(),
+            led: self.leaders.values().map(|group| group.name.as_str()).into_set(),
             namesakes: self.namesakes(),
         };
         let ids = |kind, recording: &Recording| -> Vec<EntityId> {

@@ -1,7 +1,7 @@
 //! How busy the arrays of a scenario and their links are in each sample of a window, and who has commands there: a part of
 //! what `known.rs` tells the diagnosis.
 
-use counters::sorted::sort_by;
+use counters::sorted::{Ordered, sort_by};
 use std::{collections::BTreeMap, sync::Arc};
 
 use counters::{Counter, Entity, EntityId, Kind, MILLISECOND, Time, VdiskId};
@@ -78,7 +78,7 @@ pub(crate) fn arrays(
 
 fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Measured) {
     let disks: BTreeMap<&str, _> =
-        recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
+        recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).into_map();
     let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
     for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
         let Some(&id) = disks.get(host.config.disk_name(disk).as_str()) else { continue };
@@ -137,10 +137,10 @@ fn add_load_of_ports(
 ) {
     let host = &scenario.hosts[index];
     let rows: BTreeMap<&str, _> =
-        recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
+        recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).into_map();
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let targets: BTreeMap<_, _> =
-        disks.map(|(disk, target)| (disk.device.index(), *target)).collect();
+        disks.map(|(disk, target)| (disk.device.index(), *target)).into_map();
     for (place, path) in host.config.paths.iter().enumerate() {
         let (Some(&id), Some(target)) = (rows.get(&*path.name), targets.get(&path.device.index()))
         else {
@@ -174,7 +174,7 @@ fn users(
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
-        .collect();
+        .into_map();
     let user = |device: &str, of: &dyn Fn(&[usize]) -> Option<Use>| {
         let array = *arrays.get(device)?;
         let (vm, size_kib) = of(&crowded[array])?;
@@ -344,7 +344,7 @@ pub(crate) fn short_of_units(
     let mut used: BTreeMap<(usize, u32), f64> = BTreeMap::new();
     for (host, recording) in scenario.hosts.iter().zip(samples) {
         let rows = recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (&*disk.name, id));
-        let rows: BTreeMap<&str, _> = rows.collect();
+        let rows: BTreeMap<&str, _> = rows.into_map();
         for (disk, target) in (0..).map(VdiskId).zip(&host.targets) {
             let name = host.config.disk_name(disk);
             let volume = scenario.arrays[target.array].config.volumes.get(target.volume as usize);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, EntityId, Kind, Recording, SECOND, VdiskId};
+use counters::{Counter, EntityId, Kind, Recording, SECOND, VdiskId, sorted::Ordered};
 use diagnose::Demand;
 use engine::{HostConfig, VdiskConfig};
 use levels::most_first;
@@ -28,11 +28,11 @@ pub(crate) struct Unmet {
 pub(crate) fn unmet(scenario: &Scenario, outcome: &Outcome, index: usize) -> Vec<Unmet> {
     let open = scenario.workloads.iter();
     let open = open.filter(|workload| matches!(workload.config.arrival, Arrival::Open { .. }));
-    let disks: BTreeSet<_> = open.map(|workload| (workload.host, workload.vdisk)).collect();
+    let disks: BTreeSet<_> = open.map(|workload| (workload.host, workload.vdisk)).into_set();
     let views = outcome.windows[index].iter();
     let rows: Vec<BTreeMap<&str, EntityId>> = views
         .map(|view| view.recording.of_kind(Kind::VirtualDisk))
-        .map(|rows| rows.map(|(id, row)| (row.name.as_str(), id)).collect())
+        .map(|rows| rows.map(|(id, row)| (row.name.as_str(), id)).into_map())
         .collect();
     let demand = disks.into_iter().filter_map(|(host, id)| {
         let of = &scenario.hosts[host];

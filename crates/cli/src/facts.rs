@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use control::HostState;
+use counters::sorted::Ordered;
 use diagnose::{DeviceFacts, Facts, LimitFacts, PathFacts};
 use engine::DeviceLimits;
 use knobs::{Driver, Query, Version};
@@ -72,14 +73,14 @@ fn add_dead_paths(facts: &mut Facts, states: [&HostState; 2]) {
         });
         let is_cut = |paths: &[&control::Path]| paths.iter().all(|path| path.dead || !path.up);
         let cut = named.filter(|(_, paths)| !paths.is_empty() && is_cut(paths));
-        cut.collect::<BTreeMap<_, _>>()
+        cut.into_map()
     });
     for (name, paths) in after.into_iter().filter(|(name, _)| before.contains_key(name)) {
         let known = facts.devices.entry(name.clone()).or_default();
         known.cut_off = vec![ALWAYS];
         if let Some(known) = &mut known.paths {
             let dead = paths.into_iter().map(|path| (path.name.clone(), vec![ALWAYS]));
-            (known.working, known.dead) = (0, Some(dead.collect()));
+            (known.working, known.dead) = (0, Some(dead.into_map()));
         }
     }
 }
@@ -173,7 +174,7 @@ pub(crate) fn in_force(
         let all: Vec<_> = of_world.map(|other| other.iops).collect();
         if all.len() > 1 { own.with_all(all) } else { own }
     };
-    disks.iter().map(|disk| (disk.name.clone(), limit(disk))).collect()
+    disks.iter().map(|disk| (disk.name.clone(), limit(disk))).into_map()
 }
 
 /// Adds the names of datastores that people keep in files of their own; they go before those that

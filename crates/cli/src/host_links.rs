@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, EntityId, Kind, PathId};
+use counters::{Counter, EntityId, Kind, PathId, sorted::Ordered};
 use diagnose::HostLink;
 use knobs::Transport;
 use levels::{Measured, mean};
@@ -102,7 +102,7 @@ impl<'a> PathRows<'a> {
     pub(crate) fn of(host: &'a Host, recording: &'a Measured) -> Self {
         let of_kind = |kind| -> BTreeMap<&str, _> {
             let all = recording.of_kind(kind).filter(|_| !host.initiator.nexuses.is_empty());
-            all.map(|(id, row)| (row.name.as_str(), id)).collect()
+            all.map(|(id, row)| (row.name.as_str(), id)).into_map()
         };
         Self { host, rows: of_kind(Kind::Path), mounts: of_kind(Kind::NfsVolume) }
     }

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
+use counters::{
+    Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId, sorted::Ordered,
+};
 use diagnose::{
     ArrayFacts, CommandWindow, CutPath, Detour, DeviceFacts, Facts, HostLink, LimitFacts,
     LostOnTheWay, PathFacts, SwitchLink, Thrash, VdiskFacts,
@@ -193,7 +195,7 @@ pub(crate) fn facts(
             course.tell(log.iter().filter(|line| line.host == index && line.is_in(window)));
             let config = &host.config;
             let disks = config.vdisks.iter().zip(&host.targets);
-            let array_of = disks.map(|(disk, target)| (disk.device, target.array)).collect();
+            let array_of = disks.map(|(disk, target)| (disk.device, target.array)).into_map();
             let mut paths: BTreeMap<DeviceId, Vec<PathId>> = BTreeMap::new();
             for (path, id) in config.paths.iter().zip((0..).map(PathId)) {
                 paths.entry(path.device).or_default().push(id);
@@ -241,7 +243,7 @@ fn share_disks(facts: &mut [Facts]) {
 /// Gives each host what all have of something by the names of disks.
 fn share<T: Clone>(facts: &mut [Facts], of: impl Fn(&mut Facts) -> &mut Arc<BTreeMap<String, T>>) {
     let own = facts.iter_mut().map(|host| Arc::unwrap_or_clone(mem::take(of(host))));
-    let all = Arc::new(own.flatten().collect());
+    let all = Arc::new(own.flatten().into_map());
     facts.iter_mut().for_each(|host| *of(host) = Arc::clone(&all));
 }
 
@@ -289,12 +291,12 @@ impl Known<'_> {
             max_io_kb: Some(option(Advanced::DiskMaxIoSize)),
             devices: devices
                 .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
-                .collect(),
-            vdisks: Arc::new(vdisks().map(|(name, id)| (name, self.vdisk(id))).collect()),
-            limits: Arc::new(vdisks().map(|(name, id)| (name, self.limit(id))).collect()),
+                .into_map(),
+            vdisks: Arc::new(vdisks().map(|(name, id)| (name, self.vdisk(id))).into_map()),
+            limits: Arc::new(vdisks().map(|(name, id)| (name, self.limit(id))).into_map()),
             drivers: adapters
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
-                .collect(),
+                .into_map(),
             adapter_depths: self.adapter_depths(),
             datastores: self.datastores(),
             ..Facts::default()
@@ -310,19 +312,19 @@ impl Known<'_> {
             Action::Set(Knob::ModuleDepth { driver, value }) => Some((driver.module, value)),
             _ => None,
         });
-        let set: BTreeMap<_, _> = set.collect();
+        let set: BTreeMap<_, _> = set.into_map();
         let adapters = self.host.config.adapters.iter();
         let depth = |adapter: &AdapterConfig| {
             set.get(adapter.driver.module).copied().unwrap_or(adapter.lun_depth)
         };
-        adapters.map(|adapter| (adapter.name.clone(), depth(adapter))).collect()
+        adapters.map(|adapter| (adapter.name.clone(), depth(adapter))).into_map()
     }
 
     /// What is on each device, as far as its name does not say so already (NFS).
     fn datastores(&self) -> BTreeMap<String, String> {
         let devices = self.host.config.devices.iter().zip(&self.host.datastores);
         let named = devices.map(|(device, names)| (device.name.clone(), names.join(", ")));
-        named.filter(|(device, names)| device != names && !names.is_empty()).collect()
+        named.filter(|(device, names)| device != names && !names.is_empty()).into_map()
     }
 
     fn device(&self, id: DeviceId) -> DeviceFacts {
@@ -482,8 +484,11 @@ impl Known<'_> {
     fn other_controller(&self, id: DeviceId) -> Option<LostOnTheWay> {
         let array = &self.scenario.arrays[*self.array_of.get(&id)?];
         let controllers = array.config.queues.controllers.filter(Controllers::keep_volumes)?;
-        let rows: BTreeMap<&str, _> =
-            self.recording.of_kind(Kind::Path).map(|(id, path)| (path.name.as_str(), id)).collect();
+        let rows: BTreeMap<&str, _> = self
+            .recording
+            .of_kind(Kind::Path)
+            .map(|(id, path)| (path.name.as_str(), id))
+            .into_map();
         let (mut all, mut by_other, mut has_optimized) = (0.0, 0.0, false);
         for path in self.paths.get(&id)? {
             let config = &self.host.config.paths[path.index()];
@@ -572,7 +577,7 @@ impl Known<'_> {
             policy: name.into(),
             round_robin_iops,
             working: working.min(alive.len()),
-            dead: Some(down.collect()),
+            dead: Some(down.into_map()),
         }
     }
 

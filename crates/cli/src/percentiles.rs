@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceKind, Histogram, Kind, Levels, percentiles_ms};
+use counters::{DeviceKind, Histogram, Kind, Levels, percentiles_ms, sorted::Ordered};
 use scenario::Host;
 use serde_json::{Map, Value, json};
 use sim::WindowView;
@@ -19,7 +19,7 @@ pub(crate) fn of(host: &Host, view: &WindowView) -> BTreeMap<(Kind, String), Val
                 .into_iter()
                 .map(|(object, total)| (object, json!({ "total_ms": percentiles(&total) }))),
         )
-        .collect()
+        .into_map()
 }
 
 /// The whole time of the I/Os of virtual disks, and of the VMs that they belong to.
@@ -57,11 +57,13 @@ fn devices(host: &Host, view: &WindowView) -> BTreeMap<(Kind, String), Value> {
             let kind = if is_nfs { Kind::NfsVolume } else { Kind::Device };
             ((kind, device.name.clone()), parts)
         })
-        .collect()
+        .into_map()
 }
 
 /// Null where there was no I/O.
 fn percentiles(latency: &Histogram) -> Map<String, Value> {
     let named = |(counter, ms): (counters::Counter, _)| (counter.info().key.into(), json!(ms));
-    percentiles_ms(latency).map(named).into_iter().collect()
+    let mut all = Map::new();
+    all.extend(percentiles_ms(latency).map(named));
+    all
 }

@@ -1,8 +1,8 @@
 //! What a terminal is told of a run: first the answer, then the picture, then the tables that an
 //! administrator knows, the verdict with its commands, and what was expected.
 
-use counters::sorted::sort;
-use std::{collections::BTreeSet, fmt::Write};
+use counters::sorted::{Ordered, sort};
+use std::fmt::Write;
 
 use counters::Time;
 use levels::Application;
@@ -47,7 +47,7 @@ fn vms(scenario: &Scenario) -> usize {
         Action::Power { vm, on: true } => Some(&scenario.hosts[event.host].config.vms[vm.index()]),
         _ => None,
     });
-    from_the_start.chain(later).map(|vm| vm.name.as_str()).collect::<BTreeSet<_>>().len()
+    from_the_start.chain(later).map(|vm| vm.name.as_str()).into_set().len()
 }
 
 /// What the picture below it is of.

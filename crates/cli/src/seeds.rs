@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use counters::sorted::Ordered;
 use serde_json::{Value, json};
 use sim::Checked;
 
@@ -138,7 +139,7 @@ impl Seeds {
         let all: Vec<_> = views.iter().map(|view| percentiles::of(config, view)).collect();
         let runs = |object| all.iter().map(|run| &run[object]).collect::<Vec<_>>();
         let objects = all[0].keys();
-        let percentiles = objects.map(|object| (object.clone(), over(&runs(object)))).collect();
+        let percentiles = objects.map(|object| (object.clone(), over(&runs(object)))).into_map();
         json::of_host(&views[0].recording, counters, percentiles)
     }
 }
@@ -147,7 +148,7 @@ impl Seeds {
 fn over(runs: &[&Value]) -> Value {
     let part = |key: &String| over(&runs.iter().map(|run| &run[key]).collect::<Vec<_>>());
     match runs[0].as_object() {
-        Some(parts) => parts.keys().map(|key| (key.clone(), part(key))).collect(),
+        Some(parts) => json::object(parts.keys().map(|key| (key.clone(), part(key)))).into(),
         None => Spread::json(Spread::of(runs.iter().map(|run| run.as_f64()))),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use counters::{
     Counter, DeviceId, DeviceKind, EntityId, GateCounters, IoTotals, Kind, Occupancy,
-    VdiskCounters, VdiskId,
+    VdiskCounters, VdiskId, sorted::Ordered,
 };
 use engine::DeviceLimits;
 use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
@@ -174,7 +174,7 @@ impl<'a> Rows<'a> {
         let named = |(id, entity): (u32, &'a counters::Entity)| {
             ((entity.kind, entity.name.as_str()), EntityId(id))
         };
-        let ids = (0..).zip(view.recording.entities()).map(named).collect();
+        let ids = (0..).zip(view.recording.entities()).map(named).into_map();
         let several = scenario.hosts.len() > 1;
         let prefix = if several { format!("{} ", host.config.name) } else { String::new() };
         let mut disks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

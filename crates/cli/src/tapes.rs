@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, mem, path::PathBuf};
 
 use counters::{
     Counter, DeviceId, EntityId, HostSnapshot, Kind, MILLISECOND, SHORTEST_INTERVAL_S, Time,
-    VdiskId, VmId, sorted::sort_by,
+    VdiskId, VmId,
+    sorted::{Ordered, sort_by},
 };
 use engine::{Engine, HostConfig, Input, Output, Request};
 use journal::{Hole, Look};
@@ -213,7 +214,17 @@ pub(crate) fn whole_samples(
         }
         found = Some((begin, at));
     }
-    found.ok_or_else(|| format!("{}: no whole sample is in the window", recording.host).into())
+    found.ok_or_else(|| {
+        let (host, ends) =
+            (&recording.host, recording.times_ms.first().zip(recording.times_ms.last()));
+        let span = ends.map_or(String::new(), |(first, last)| {
+            format!(
+                ": they are of {SHORTEST_INTERVAL_S} s, and end from {}",
+                diagnose::span(*first, *last)
+            )
+        });
+        format!("{host}: no whole sample is in the window{span}").into()
+    })
 }
 
 impl Tapes {
@@ -256,7 +267,7 @@ impl Tapes {
             let waits = sent.surely_waits(lead_ns, span_ns);
             (name, Guest { tape: sent.tape(lead_ns, span_ns), waits })
         };
-        let guests: BTreeMap<_, _> = sent.into_iter().map(guest).collect();
+        let guests: BTreeMap<_, _> = sent.into_iter().map(guest).into_map();
         let (on, disks) = (on.to_owned(), guests.len());
         Ok(Self { on, lead_ns, span_ns, disks, requests, guests, settings, from, has_hole })
     }
@@ -565,7 +576,7 @@ impl Sent {
 
 /// The virtual disks of a host by name.
 fn disks(config: &HostConfig) -> BTreeMap<String, usize> {
-    (0..config.vdisks.len()).map(|id| (config.disk_name(VdiskId::new(id)), id)).collect()
+    (0..config.vdisks.len()).map(|id| (config.disk_name(VdiskId::new(id)), id)).into_map()
 }
 
 impl Settings {

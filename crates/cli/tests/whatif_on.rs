@@ -360,7 +360,7 @@ fn what_cannot_be_played_is_refused_in_a_line() {
                 "--to",
                 "01/01/2020 00:00:01",
             ],
-            "no whole sample is in the window",
+            "esx: no whole sample is in the window: they are of 2 s, and end from 2020-01-01 00:00:02 to 00:00:10 UTC",
         ),
     ];
     for (arguments, expected) in refused {

@@ -1,8 +1,37 @@
 //! Order without a copy of the library's sort for each type: that is 3 to 8 KB of the program, a hundred times. Where
 //! few things are put in order, and seldom, one sort of their places serves all.
 
-use alloc::vec::Vec;
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
 use core::cmp::Ordering;
+
+/// Maps and sets of what an iterator gives, by an insertion for each. What the library collects it puts in order first, by a
+/// sort for each type and iterator.
+pub trait Ordered: Iterator + Sized {
+    /// What it gives, by key; of equal keys the last.
+    fn into_map<K: Ord, V>(self) -> BTreeMap<K, V>
+    where
+        Self: Iterator<Item = (K, V)>,
+    {
+        let mut map = BTreeMap::new();
+        self.for_each(|(key, value)| drop(map.insert(key, value)));
+        map
+    }
+
+    /// What it gives, each once.
+    fn into_set(self) -> BTreeSet<Self::Item>
+    where
+        Self::Item: Ord,
+    {
+        let mut set = BTreeSet::new();
+        self.for_each(|item| _ = set.insert(item));
+        set
+    }
+}
+
+impl<I: Iterator> Ordered for I {}
 
 /// Puts items in order; equals stay as they were.
 pub fn sort<T: Ord>(items: &mut [T]) {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use counters::sorted::Ordered;
 use knobs::Effect;
 use levels::weighted_mean;
 
@@ -408,7 +409,7 @@ fn per_command<'a>(
 pub(crate) fn names(host: &Host<'_>, facts: &Facts) -> BTreeMap<String, String> {
     let devices = host.devices.iter().map(|device| device.flow.name);
     let named = |name: &str| Some((name.to_owned(), facts.datastores.get(name)?.clone()));
-    devices.filter_map(named).collect()
+    devices.filter_map(named).into_map()
 }
 
 /// Gives a finding the name of its datastore, and its words beside the device's.

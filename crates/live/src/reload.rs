@@ -10,7 +10,7 @@ use std::{
     mem,
 };
 
-use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId};
+use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId, sorted::Ordered};
 use engine::{HostConfig, Object, Part};
 use knobs::{Advanced, DSNRO, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, Target, TargetId};
 use scenario::{Components, Host, Image, Scenario};
@@ -264,7 +264,7 @@ fn number_worlds(config: &mut HostConfig, same: &[Option<usize>]) {
 /// A path that is new has a name that none has that was there.
 fn name_paths(config: &mut HostConfig, same: &Same) {
     let known = config.paths.iter().zip(&same.paths).filter(|(_, origin)| origin.is_some());
-    let mut taken: BTreeSet<_> = known.map(|(path, _)| path.name.clone()).collect();
+    let mut taken: BTreeSet<_> = known.map(|(path, _)| path.name.clone()).into_set();
     let mut next = config.devices.len();
     for device in (0..config.devices.len()).map(DeviceId::new) {
         let is_new = |(place, path): &(usize, &engine::PathConfig)| {
@@ -287,7 +287,7 @@ fn name_paths(config: &mut HostConfig, same: &Same) {
 /// What the reading before had and this one has not.
 fn gone(was: &HostConfig, same: &Same) -> Vec<Object> {
     let left = |same: &[Option<usize>], count: usize| {
-        let there: BTreeSet<_> = same.iter().flatten().copied().collect();
+        let there: BTreeSet<_> = same.iter().flatten().copied().into_set();
         (0..count).filter(|place| !there.contains(place)).collect::<Vec<_>>()
     };
     let vdisks = left(&same.vdisks, was.vdisks.len()).into_iter();

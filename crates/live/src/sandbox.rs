@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use counters::sorted::Ordered;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
@@ -149,7 +150,7 @@ fn keep_to(grants: &BTreeSet<Grant>) -> Result<RulesetStatus, RulesetError> {
 }
 
 fn refuse_calls(arch: TargetArch) -> seccompiler::Result<()> {
-    let rules = REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
+    let rules = REFUSED.into_iter().map(|call| (call, Vec::new())).into_map();
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
     seccompiler::apply_filter(&BpfProgram::try_from(filter)?)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use counters::{AdapterId, Counter, DeviceId, DeviceKind, Kind, PathId, Time};
+use counters::{AdapterId, Counter, DeviceId, DeviceKind, Kind, PathId, Time, sorted::Ordered};
 
 use engine::PathConfig;
 
@@ -297,7 +297,7 @@ fn worlds(
     for (host, _, vm) in places(node, table, site)? {
         let disks =
             vm.vdisks.iter().map(|vdisk| &site.hosts.hosts[host].config.vdisks[vdisk.index()]);
-        let used: BTreeSet<_> = disks.map(|disk| disk.device).collect();
+        let used: BTreeSet<_> = disks.map(|disk| disk.device).into_set();
         let wanted = |device: &&counters::DeviceId| {
             devices.contains(&Subject::Device { host, device: **device })
         };

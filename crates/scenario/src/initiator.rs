@@ -7,12 +7,9 @@
 //! A nexus (an iSCSI session) is what paths have in common that end at one port of the host and one of the array, so
 //! two devices of one array share it. Software iSCSI that is bound to several ports has its paths dealt to them (port binding).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeInclusive,
-};
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use counters::{AdapterId, MILLISECOND, PathId, SECTOR};
+use counters::{AdapterId, MILLISECOND, PathId, SECTOR, sorted::Ordered};
 use knobs::{DEAD_AFTER_NS, Driver, MAX_CMDS, Transport};
 use model::{InitiatorConfig, Loss, NexusConfig, WriteProtocol};
 
@@ -150,7 +147,7 @@ impl Ways {
         let Some(way) = self.of[host].get(adapter.index()) else { return (0, place) };
         let through = [way.switch, end.switch];
         let crosses = self.crosses(through);
-        for switch in through.into_iter().flatten().collect::<BTreeSet<_>>() {
+        for switch in through.into_iter().flatten().into_set() {
             self.through[switch].push((host, PathId::new(path)));
         }
         let is_direct = crosses == [None; 2] && way.link.is_none();

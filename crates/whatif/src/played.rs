@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use counters::Counter;
+use counters::{Counter, sorted::Ordered};
 use diagnose::SimulatedRow;
 use levels::Measured;
 use scenario::Scenario;
@@ -49,7 +49,7 @@ pub fn played(
         return Err(scope::nothing(question, &beside, &window));
     }
     let tenants = devices.iter().flat_map(|device| &device.tenants);
-    let vms: BTreeSet<&str> = tenants.map(|tenant| tenant.vm.as_str()).collect();
+    let vms: BTreeSet<&str> = tenants.map(|tenant| tenant.vm.as_str()).into_set();
     let names: Vec<_> = vms.into_iter().map(|vm| (vm.to_owned(), vm.to_owned())).collect();
     let mut keys = run::keys(recording, &devices, &names, &window);
     // It is the same load: chance has no part in what becomes of it, but for when a depth goes from one value to

@@ -34,6 +34,7 @@ const VERSION: u32 = 1;
 const PLAYS: &str = "The file that the host was run or served from tells its arrays, and the journal what each guest \
                      sent: `--on FILE` plays that.";
 
+const SECOND_MS: i64 = 1000;
 /// Columns of the screen that the report fits.
 const WIDTH: usize = 78;
 
@@ -255,14 +256,13 @@ impl Whatif {
 
     /// That depths or limits on a device were set within a window, or since it begins where nobody asks for one.
     fn last_set<'a>(&self, source: &'a Recorded, (from, to): (i64, i64)) -> Option<Set<'a>> {
-        const SECOND_MS: i64 = 1000;
         let is_meant = |name: &str| self.device.as_deref().is_none_or(|device| device == name);
         let to = if self.is_of_any_time() { *source.recording.times_ms.last()? } else { to };
         let set = source.turned.iter().filter(|turned| is_meant(&turned.device));
         // The row in which it was set is of both.
         let since = |by_ms: i64| by_ms.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
         let set = set.map(|turned| (turned, since(turned.by_ms)));
-        let (turned, at) = set.filter(|(_, at)| *at < to).last()?;
+        let (turned, at) = set.rev().find(|(_, at)| *at < to)?;
         (from < at).then_some(Set { device: &turned.device, since_ms: (at, to) })
     }
 
@@ -357,7 +357,9 @@ impl Whatif {
             _ => verdict.window,
         };
         let instant = |typed: Option<i64>, or| typed.map_or(or, |ms| instant_in(recording, ms));
-        (instant(self.from, window.from_ms), instant(self.to, window.to_ms))
+        // What is typed is the whole second: a row of a journal ends within one.
+        let end_of_second = |ms: i64| ms - ms.rem_euclid(SECOND_MS) + (SECOND_MS - 1);
+        (instant(self.from, window.from_ms), instant(self.to.map(end_of_second), window.to_ms))
     }
 }
 

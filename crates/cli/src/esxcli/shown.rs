@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use capture::csv_cell;
 use clap::ValueEnum;
-use serde_json::{Map, Value};
+use counters::sorted::Ordered;
+use serde_json::Value;
 
-use crate::{table::width, text::clean};
+use crate::{json, table::width, text::clean};
 
 /// For programs, by the names that esxcli has for it.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,7 +49,7 @@ impl Object {
     /// Everything, by key: a name that is a field as well is there once.
     fn all(&self) -> BTreeMap<&str, &str> {
         let name = self.name.iter().map(|(key, name)| (*key, name.as_str()));
-        name.chain(self.fields.iter().map(|(key, value)| (key.as_str(), value.as_str()))).collect()
+        name.chain(self.fields.iter().map(|(key, value)| (key.as_str(), value.as_str()))).into_map()
     }
 }
 
@@ -179,7 +180,7 @@ impl Shown {
         let object = |object: &Object| {
             let fields =
                 object.all().into_iter().map(|(key, value)| (key.to_owned(), typed(value)));
-            Value::Object(fields.collect::<Map<_, _>>())
+            Value::Object(json::object(fields))
         };
         format!("{:#}\n", Value::Array(self.objects.iter().map(object).collect()))
     }

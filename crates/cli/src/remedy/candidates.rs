@@ -560,7 +560,7 @@ fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use ::whatif::{Model, Question, by_numbers};
     use diagnose::Facts;

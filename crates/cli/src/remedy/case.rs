@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, Recording};
+use counters::{Counter, DeviceId, DeviceKind, Kind, Recording, sorted::Ordered};
 use diagnose::{Finding, Party, Verdict};
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
@@ -215,7 +215,7 @@ impl Case {
                 }
             }
         }
-        known.into_iter().map(|(vm, (_, shares))| (vm, shares)).collect()
+        known.into_iter().map(|(vm, (_, shares))| (vm, shares)).into_map()
     }
 }
 

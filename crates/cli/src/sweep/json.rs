@@ -2,12 +2,12 @@
 
 use counters::{Counter, PERCENTILES};
 use serde::{Serialize, Serializer, ser::Error};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::cell::RefCell;
 
 use crate::{
     Result,
-    json::{VERSION, seconds},
+    json::{VERSION, object, seconds},
     spread::Spread,
 };
 
@@ -65,7 +65,7 @@ fn knees(results: &Results<'_>, window: &Window) -> Vec<Value> {
 
 /// The value of each axis at a point, as it was typed.
 fn over(job: &Job, point: usize) -> Value {
-    job.values(point).map(|(axis, value)| (axis.name.clone(), json!(value))).collect()
+    object(job.values(point).map(|(axis, value)| (axis.name.clone(), json!(value)))).into()
 }
 
 impl Serialize for Points<'_> {
@@ -116,7 +116,7 @@ fn of_window(runs: &[Figures], index: usize) -> Value {
         "name": window.name,
         "from_s": seconds(window.from),
         "to_s": seconds(window.to),
-        "stack": stack.collect::<Map<_, _>>(),
+        "stack": object(stack),
         "hosts": hosts.into_iter().map(host).collect::<Vec<_>>(),
     })
 }
@@ -130,13 +130,14 @@ fn of_object(rows: &[&Row]) -> Value {
     let percentiles = PARTS.iter().enumerate().filter_map(|(part, name)| {
         let places = || place_of_part(part)..place_of_part(part) + PERCENTILES.len();
         let own = places().zip(PERCENTILES);
-        let own = own.map(|(place, (share, _))| (share.info().key, Spread::json(spread(place))));
-        places().any(is_there).then(|| ((*name).to_owned(), own.collect::<Value>()))
+        let own = own
+            .map(|(place, (share, _))| (share.info().key.to_owned(), Spread::json(spread(place))));
+        places().any(is_there).then(|| ((*name).to_owned(), object(own).into()))
     });
     json!({
         "kind": rows[0].names[1],
         "name": rows[0].names[2],
-        "counters": counters.collect::<Map<_, _>>(),
-        "percentiles": Some(percentiles.collect::<Map<_, _>>()).filter(|all| !all.is_empty()),
+        "counters": object(counters),
+        "percentiles": Some(object(percentiles)).filter(|all| !all.is_empty()),
     })
 }

@@ -1,8 +1,6 @@
 //! A device queue: its limit over time, and whether it is full.
 
-use std::collections::BTreeSet;
-
-use counters::{Controller, Counter, EntityId, interval_s};
+use counters::{Controller, Counter, EntityId, interval_s, sorted::Ordered};
 use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
@@ -558,7 +556,7 @@ impl Device<'_> {
                 && (inside >= Some(1.0) || reaches(rate, all))
         };
         let owners = self.worlds.iter().filter(is_there).map(|world| world.owner);
-        owners.collect::<BTreeSet<_>>().len()
+        owners.into_set().len()
     }
 
     /// Whether nothing tells if some world has commands there, because its columns were cut.
@@ -605,7 +603,7 @@ impl Device<'_> {
             let rates = || self.tenants(&[**sample]).into_iter().map(|tenant| tenant.iops);
             let (most, all) = (rates().fold(0.0, f64::max), rates().sum::<f64>());
             let lets = low + (high - low) * (most / all).powf(RUN);
-            owners.collect::<BTreeSet<_>>().len() > 1 && self.in_slots(**sample) > Some(NEAR * lets)
+            owners.into_set().len() > 1 && self.in_slots(**sample) > Some(NEAR * lets)
         };
         let competed = before.iter().filter(compete).count();
         let is_most = competed > 0 && competed as f64 >= MOST * before.len() as f64;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use counters::sorted::Ordered;
+
 use super::{Device, Host, largest, reaches};
 use crate::Threshold;
 
@@ -25,7 +27,7 @@ pub(crate) struct Stall {
 /// The samples before which a device gave no answer, and for how long.
 pub(super) fn all(host: &Host<'_>, device: &Device<'_>) -> BTreeMap<usize, Stall> {
     let samples = 0..host.times_ms.len();
-    samples.filter_map(|sample| Some((sample, before(host, device, sample)?))).collect()
+    samples.filter_map(|sample| Some((sample, before(host, device, sample)?))).into_map()
 }
 
 /// How long a device gave no answer before what a sample completes, where that is proven: by Little's law

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use counters::sorted::Ordered;
 use levels::most_first;
 
 use super::{Case, changes, known_wait, noisy_neighbour::MODEST_SHARE, number};
@@ -42,7 +43,7 @@ impl Crowd {
             }
         }
         let known = crowds.into_iter();
-        known.filter_map(|(array, crowd)| Some((array, crowd?))).collect()
+        known.filter_map(|(array, crowd)| Some((array, crowd?))).into_map()
     }
 
     fn at(array: &ArrayFacts) -> Option<Self> {
@@ -58,7 +59,7 @@ impl Crowd {
             most_first(&mut users, |user| user.davg_ms());
             Some((users.first()?.place(), users))
         });
-        let (at, modest) = (holders.first()?.place(), modest.collect());
+        let (at, modest) = (holders.first()?.place(), modest.into_map());
         Some(Self { outstanding, at, holders, modest })
     }
 

@@ -32,7 +32,7 @@ pub(super) fn tell(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, findi
             deeper.risk +=
                 &format!(" Where the array has no more to give, {} pays: {told}.", quiet.name);
             deeper.what =
-                format!("{}; {} may pay for it.", deeper.what.trim_end_matches('.'), quiet.name);
+                format!("{}. {} may pay for it.", deeper.what.trim_end_matches('.'), quiet.name);
         }
     }
     if full.depth < DSNRO_DEFAULT {
