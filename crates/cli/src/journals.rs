@@ -179,8 +179,8 @@ impl Recorded {
     pub(crate) fn facts_by(&self, at_ms: i64) -> Facts {
         let mut facts = self.facts.clone();
         for known in facts.devices.values_mut() {
-            known.max_queue_depth = known.max_queue_depth_at_end.take().or(known.max_queue_depth);
-            known.dsnro = known.dsnro_at_end.take().or(known.dsnro);
+            [known.max_queue_depth, known.dsnro] = known.last_depths();
+            (known.max_queue_depth_at_end, known.dsnro_at_end) = (None, None);
         }
         for later in self.turned.iter().rev().take_while(|turned| turned.by_ms > at_ms) {
             let known = facts.devices.get_mut(&later.device);
@@ -279,7 +279,7 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
         }
         facts.esxi_version = Some(host.config.version);
         for (name, (first, last)) in host.depths {
-            let (_, before) = depths.entry(name.clone()).or_insert((first, last));
+            let (_, before) = depths.entry(name.clone()).or_insert((first, first));
             let begin = host.recording.times_ms.first();
             turned.extend(begin.and_then(|begin| Turned::by(*begin, &name, [before, &first])));
             *before = last;

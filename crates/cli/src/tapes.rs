@@ -316,8 +316,7 @@ impl Tapes {
     /// # Errors
     /// One line: a host or virtual disk that the file does not have.
     pub(crate) fn put(&self, scenario: &mut Scenario, waits: bool) -> Result<()> {
-        // What came right before tells most, however short it is against the stretch.
-        let warmup_ns = if self.lead_ns > 0 { self.lead_ns } else { self.span_ns / WARMUP };
+        let warmup_ns = warmup(self.lead_ns, self.span_ns);
         clear(scenario, warmup_ns, self.span_ns);
         let played = |at: Time| match at {
             Time::NEVER => at,
@@ -362,6 +361,11 @@ impl Tapes {
         }
         Ok(())
     }
+}
+
+/// How long is played before it counts: what came right before tells most, however short it is against the stretch.
+const fn warmup(lead_ns: u64, span_ns: u64) -> u64 {
+    if lead_ns > 0 { lead_ns } else { span_ns / WARMUP }
 }
 
 /// Takes out of a scenario what its file has happen, for so long a stretch, which counts after so long a time.
@@ -536,12 +540,23 @@ impl Sent {
     }
 
     /// What was sent, of which the time before the stretch is played once; all of it again where nothing was sent in that.
+    /// Where there is no such time, the end of the stretch is played in its place.
     fn tape(self, lead_ns: u64, span_ns: u64) -> Tape {
+        let threads = Some(self.most);
+        if lead_ns == 0 {
+            let warmup_ns = warmup(lead_ns, span_ns);
+            let end = &self.requests[self.before(span_ns - warmup_ns)..];
+            let again = end.len();
+            let first = end.iter().map(|of| (of.at_ns + warmup_ns - span_ns, of));
+            let all = first.chain(self.requests.iter().map(|of| (of.at_ns + warmup_ns, of)));
+            let requests = all.map(|(at_ns, of)| Taped { at_ns, ..*of }).collect();
+            return Tape { requests, again, span_ns, threads };
+        }
         let (again, span_ns) = match self.before(lead_ns) {
             all if all == self.requests.len() => (0, lead_ns + span_ns),
             before => (before, span_ns),
         };
-        Tape { requests: self.requests.into(), again, span_ns, threads: Some(self.most) }
+        Tape { requests: self.requests.into(), again, span_ns, threads }
     }
 
     /// Requests of the time before so many nanoseconds from the first instant.

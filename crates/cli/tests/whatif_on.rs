@@ -261,6 +261,68 @@ fn what_was_set_within_the_window_is_set_then() {
     }
 }
 
+/// What is asked for leaves the rest of what was set: the limit of a disk whose shares are asked for, and of a DSNRO as
+/// much as the depth has.
+#[test]
+fn what_is_asked_for_leaves_the_rest_of_what_was_set() {
+    let event =
+        |line: &str| format!("\n[[event]]\nat = \"9s\"\nhost = \"esx\"\nesxcli = \"{line}\"\n");
+    let text = |line: &str| host("threads = 4").replace("12s", "22s") + &event(line);
+    let cases = [
+        ("a: DiskLimitIOPerSecond 900", "a: NumDiskShares 4000", "a: DiskLimitIOPerSecond 900"),
+        ("a: NumDiskShares 4000", "a: DiskLimitIOPerSecond 900", "a: NumDiskShares 4000"),
+        (
+            "storage core device set -d naa.1 -O 6",
+            "storage core device set -d naa.1 -m 4",
+            "storage core device set -d naa.1 -O 4",
+        ),
+    ];
+    for (set, line, comes_to) in cases {
+        let (site, known) = (Site::new(&text(set)), Site::new(&text(comes_to)));
+        for seed in 1..=20 {
+            let journal = site.journal(seed);
+            let (file, seed) = (known.path("host.toml"), seed.to_string());
+            for window in [[4, 22], [12, 22]] {
+                let what = format!("seed {seed}, {set}, {line}, {window:?}");
+                let answer = site.ask_of(&journal, line, window);
+                let from =
+                    format!("[[window]]\nname = \"w\"\nfrom = \"{}s\"\nto = \"20s\"\n", window[0]);
+                std::fs::write(&file, text(comes_to) + &from).unwrap();
+                let run = json(&["run", &file, "--seed", &seed, "--json", "--set", line]);
+                for vm in ["a", "b"] {
+                    holds(&answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &what);
+                }
+            }
+        }
+    }
+}
+
+/// Where more was sent right before the window, its own end is played first, and all of it counts in its order.
+#[test]
+fn what_follows_more_load_is_played_from_its_first_instant() {
+    let more = "[vm.c]\n[vm.c.disk.\"scsi0:0\"]\ndatastore = \"d\"\n[vm.c.workload]\nthreads = 64\nstop = \"9.9s\"\n";
+    let event = "[[event]]\nat = \"13s\"\nhost = \"esx\"\nesxcli = \"storage core device set -d naa.1 -O 6\"\n";
+    let window = "[[window]]\nname = \"after\"\nfrom = \"10s\"\nto = \"20s\"\n";
+    let text = host("threads = 4").replace("12s", "22s") + more + event + window;
+    let site = Site::new(&text);
+    let file = site.path("host.toml");
+    for seed in 1..=20 {
+        let what = format!("seed {seed}");
+        let line = "b: DiskLimitIOPerSecond 300";
+        let answer = site.ask_of(&site.journal(seed), line, [10, 20]);
+        let miss = answer["calibration"]["mismatch_percent"].as_f64().unwrap();
+        assert!(miss < 3.0, "{what}: {miss}");
+        let rows = answer["simulated"]["rows"].as_array().unwrap();
+        let depth = rows.iter().find(|row| row["counter"] == "DQLEN").unwrap();
+        let depths = ["captured", "today"].map(|of| depth[of].as_f64().unwrap());
+        assert!(depths.iter().all(|depth| (depth - 4.8).abs() < 0.05), "{what}: {depths:?}");
+        let run = json(&["run", &file, "--seed", &seed.to_string(), "--json", "--set", line]);
+        for vm in ["a", "b"] {
+            holds(&answer, (vm, "CMDS/s"), truth(&run, "vm", vm, "cmds"), &what);
+        }
+    }
+}
+
 /// Without a limit, which is set in the middle, the guest does what it did before that: of the whole, or of the time before,
 /// lifting it gains nothing.
 #[test]

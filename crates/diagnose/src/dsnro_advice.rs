@@ -104,12 +104,11 @@ pub(crate) fn deepen(
     samples: &[usize],
     facts: &Facts,
 ) -> Change {
-    let known = facts.device(device.flow.name);
-    let dsnro = known.dsnro_at_end.or(known.dsnro);
+    let [own, dsnro] = facts.device(device.flow.name).last_depths();
     let is_alone = device.competitors(samples) < 2
         && !device.worlds.is_empty()
         && !device.hides_worlds(samples);
-    match known.max_queue_depth_at_end.or(known.max_queue_depth) {
+    match own {
         Some(depth) if depth > depths.0 => raise(host, device, depths, facts),
         None if !is_alone => raise_what_holds(host, device, depths, facts),
         _ => {

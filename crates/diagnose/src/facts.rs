@@ -87,6 +87,14 @@ pub struct DeviceFacts {
     pub ended_ms: Vec<i64>,
 }
 
+impl DeviceFacts {
+    /// `Device Max Queue Depth` and DSNRO as they are in the end.
+    #[must_use]
+    pub fn last_depths(&self) -> [Option<u32>; 2] {
+        [self.max_queue_depth_at_end.or(self.max_queue_depth), self.dsnro_at_end.or(self.dsnro)]
+    }
+}
+
 /// What is known of the window that a device's commands go through below the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandWindow {

@@ -1,7 +1,7 @@
 //! The settings of a file are tried on the engine itself, without I/O, so that what a host would
 //! refuse in the middle of a run is refused where the file asks for it.
 
-use counters::{Time, VdiskId};
+use counters::{DeviceId, Time, VdiskId};
 use engine::{Engine, Error, Input, Object};
 use knobs::Knob;
 
@@ -48,6 +48,11 @@ impl Rehearsal {
             rehearsal.input(Time::ZERO, Input::Detach { object, drain: false })?;
         }
         Ok(rehearsal)
+    }
+
+    /// Device Max Queue Depth by now.
+    pub(crate) fn depth(&self, device: DeviceId) -> Option<u32> {
+        Some(self.0.device_limits(device)?.max_queue_depth)
     }
 
     /// A setting, or the host's refusal.

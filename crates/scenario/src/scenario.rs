@@ -7,7 +7,7 @@ use engine::{HostConfig, VscsiConfig};
 use knobs::{Advanced, Driver, Knob, Line, PVSCSI_COMMANDS_PER_PAGE, Setting, Version};
 
 use crate::{
-    Action, Error, Host, Over, Scenario, TimedEvent,
+    Action, Error, Host, Over, Scenario,
     datastore::is_network,
     event, expect,
     expect::Windows,
@@ -142,11 +142,33 @@ impl Scenario {
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn set_line(&mut self, Line { host, settings }: &Line) -> Result<(), Error> {
         let knobs = self.set_on(0..self.hosts.len(), host.as_deref(), settings)?;
-        self.events.retain(|TimedEvent { host, action, .. }| {
-            let Action::Set(later) = action else { return true };
-            !knobs.iter().any(|(of, knob)| of == host && later.is_turned_by(knob))
-        });
+        for own in knobs.chunk_by(|a, b| a.0 == b.0) {
+            self.hold(own, settings);
+        }
         Ok(())
+    }
+
+    /// Has the events of the host of `knobs`, which `settings` are there, set what else they do: of a knob of several parts
+    /// the others, and a DSNRO that would be above the depth of its device to that.
+    fn hold(&mut self, knobs: &[(usize, Knob)], settings: &[Setting]) {
+        let index = knobs[0].0;
+        let mut host = self.hosts[index].clone();
+        let Ok(mut rehearsal) = Rehearsal::whole(&host) else { return };
+        for event in self.events.iter_mut().filter(|event| event.host == index) {
+            let Action::Set(knob) = &mut event.action else { continue };
+            host.apply(*knob);
+            if knobs.iter().any(|(_, asked)| knob.is_turned_by(asked)) {
+                let again = resolve::on_hosts(None, settings, &[(index, &host)]);
+                let again = again.into_iter().flatten().map(|(_, again)| again);
+                *knob = again.rev().find(|again| knob.is_turned_by(again)).unwrap_or(*knob);
+                host.apply(*knob);
+            }
+            if let Knob::SchedNumReqOutstanding { device, value } = knob {
+                *value = rehearsal.depth(*device).map_or(*value, |depth| depth.min(*value));
+            }
+            // What the host of the events took, with what is asked for it may not take.
+            _ = rehearsal.set(event.at, *knob);
+        }
     }
 
     /// The same for a setting, on every host that has what it is about.

@@ -16,7 +16,7 @@ use crate::{
     Result,
     captures::{self, instant, instant_in},
     given::Given,
-    journals::{self, Recorded},
+    journals::{self, Recorded, Turned},
     json,
     output::{Output, Outputs},
     shipped,
@@ -121,6 +121,8 @@ struct OfHost<'a> {
 #[derive(Clone, Copy)]
 struct Set<'a> {
     device: &'a str,
+    /// By which row the last was, in milliseconds since 1970.
+    by_ms: i64,
     /// The time since the last was, as it is typed, in milliseconds since 1970.
     since_ms: (i64, i64),
 }
@@ -263,7 +265,8 @@ impl Whatif {
         let since = |by_ms: i64| by_ms.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
         let set = set.map(|turned| (turned, since(turned.by_ms)));
         let (turned, at) = set.rev().find(|(_, at)| *at < to)?;
-        (from < at).then_some(Set { device: &turned.device, since_ms: (at, to) })
+        let Turned { by_ms, device, .. } = turned;
+        (from < at).then_some(Set { device, by_ms: *by_ms, since_ms: (at, to) })
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -289,7 +292,7 @@ impl Whatif {
         let mut set = None;
         if self.is_of_any_time() {
             set = self.last_set(source, window);
-            window = set.map_or(window, |set| set.since_ms);
+            window = set.map_or(window, |set| (set.by_ms, set.since_ms.1));
             window = tapes::amid(recording, window);
         }
         let most = f64::from(self.commands);

@@ -101,8 +101,7 @@ fn fewer(
 ) -> Option<Change> {
     let (name, from) = (device.flow.name, full.depth as u32);
     let to = from / 2;
-    let facts = case.facts.device(name);
-    let known = facts.dsnro_at_end.or(facts.dsnro);
+    let [_, known] = case.facts.device(name).last_depths();
     let dsnro = known.or((cause == Cause::Dsnro).then_some(from))?;
     let (_, steps) = changes::set_dsnro(name, (dsnro, to), case.facts);
     let is_own = matches!(steps[..], [Step { set: Setting::SchedNumReqOutstanding { .. }, .. }]);

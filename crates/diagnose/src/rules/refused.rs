@@ -144,8 +144,7 @@ fn ask_as_soon(case: &Case<'_>, queue: &ArrayQueue) -> Option<Change> {
 }
 
 fn lower_to_part(case: &Case<'_>, device: &Device<'_>, queue: &ArrayQueue) -> Option<Change> {
-    let known = case.facts.device(device.flow.name);
-    let from = known.max_queue_depth_at_end.or(known.max_queue_depth)?;
+    let from = case.facts.device(device.flow.name).last_depths()[0]?;
     let to = queue.part.filter(|part| *part < from)?;
     let set = |value| Setting::MaxQueueDepth { device: device.flow.name.to_string(), value };
     let what = format!(
