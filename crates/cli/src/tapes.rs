@@ -451,7 +451,7 @@ impl Look for Collector {
             Input::Reboot if at <= begin => {
                 settings.set.iter_mut().for_each(|set| set.1 = true);
             }
-            Input::Set(knob) => {
+            Input::Set(knob) if at < to => {
                 settings.later.extend(self.stretch.passed(at).map(|at_ns| (at_ns, knob)));
             }
             Input::Path { .. }
@@ -460,7 +460,8 @@ impl Look for Collector {
             | Input::Power { .. }
             | Input::RebootGuest(_)
             | Input::Reboot => settings.is_changed |= is_within,
-            Input::Done { .. }
+            Input::Set(_)
+            | Input::Done { .. }
             | Input::Cancelled { .. }
             | Input::Abort { .. }
             | Input::Reset(_)

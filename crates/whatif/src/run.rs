@@ -362,11 +362,12 @@ pub(crate) fn figures(scenario: &Scenario, host: usize, keys: &[Key]) -> Result<
     let figure = |key: &Key| {
         let mean = figure(&view.recording, key)?;
         let ends = match depths(key).filter(|_| key.is(Counter::DeviceQDepth)) {
-            // It is the one or the other, with and without VMs that compete; or less, where it is found.
+            // It is the one or the other, with and without VMs that compete; or less, where it is found, or other ones
+            // were set meanwhile.
             Some(limits) if (mean - mean.round()).abs() > STILL => {
                 let ends = [limits.dsnro.min(limits.max_queue_depth), limits.max_queue_depth];
                 let [least, most] = ends.map(f64::from);
-                [least.min(mean), most]
+                [least.min(mean), most.max(mean)]
             }
             Some(_) => [mean.round(); 2],
             None => [mean; 2],
