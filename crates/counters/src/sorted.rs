@@ -16,7 +16,7 @@ pub trait Ordered: Iterator + Sized {
         Self: Iterator<Item = (K, V)>,
     {
         let mut map = BTreeMap::new();
-        self.for_each(|(key, value)| drop(map.insert(key, value)));
+        map.extend(self);
         map
     }
 
@@ -26,7 +26,7 @@ pub trait Ordered: Iterator + Sized {
         Self::Item: Ord,
     {
         let mut set = BTreeSet::new();
-        self.for_each(|item| _ = set.insert(item));
+        set.extend(self);
         set
     }
 }

@@ -3,7 +3,6 @@
 use std::{io::Write, process::ExitCode};
 
 use clap::{Args, CommandFactory, builder::StyledStr, error::ErrorKind};
-
 use counters::sorted::sort;
 
 use super::{Arguments, reference};

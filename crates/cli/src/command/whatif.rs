@@ -120,10 +120,9 @@ struct OfHost<'a> {
 /// That depths or limits on a device were set within the time that was asked about.
 #[derive(Clone, Copy)]
 struct Set<'a> {
-    device: &'a str,
-    /// By which row the last was, in milliseconds since 1970.
-    by_ms: i64,
-    /// The time since the last was, as it is typed, in milliseconds since 1970.
+    /// The last of them.
+    last: &'a Turned,
+    /// The time since it was, as it is typed, in milliseconds since 1970.
     since_ms: (i64, i64),
 }
 
@@ -150,7 +149,7 @@ impl Set<'_> {
 
 impl fmt::Display for Set<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (device, by) = (self.device, self.by());
+        let (device, by) = (&self.last.device, self.by());
         write!(f, "Depths or limits on {device} were set meanwhile, the last by {by} UTC")
     }
 }
@@ -264,9 +263,8 @@ impl Whatif {
         // The row in which it was set is of both.
         let since = |by_ms: i64| by_ms.div_euclid(SECOND_MS) * SECOND_MS + SECOND_MS;
         let set = set.map(|turned| (turned, since(turned.by_ms)));
-        let (turned, at) = set.rev().find(|(_, at)| *at < to)?;
-        let Turned { by_ms, device, .. } = turned;
-        (from < at).then_some(Set { device, by_ms: *by_ms, since_ms: (at, to) })
+        let (last, at) = set.rev().find(|(_, at)| *at < to)?;
+        (from < at).then_some(Set { last, since_ms: (at, to) })
     }
 
     /// The file on whose arrays it is played, and its name.
@@ -292,7 +290,7 @@ impl Whatif {
         let mut set = None;
         if self.is_of_any_time() {
             set = self.last_set(source, window);
-            window = set.map_or(window, |set| (set.by_ms, set.since_ms.1));
+            window = set.map_or(window, |set| (set.last.by_ms, set.since_ms.1));
             window = tapes::amid(recording, window);
         }
         let most = f64::from(self.commands);
